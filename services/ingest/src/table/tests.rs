@@ -198,6 +198,7 @@ fn one_json_object_a_line_is_a_table_too() {
         rows("{\"b\":1.50,\"a\":\"x\\ny\"}\n\n{\"a\":\"\u{e9}\",\"b\":\"\",\"c\":\"z\"}"),
         ["1: x\\ny|1.50|-", "3: é||z"]
     );
+    assert_eq!(rows("\r\n\n{\"a\":\"x\",\"b\":1}\n"), ["3: x|1|-"]);
 }
 
 #[test]
