@@ -166,6 +166,20 @@ async fn levels_that_an_answer_has_again_wait_half_a_day_though_another_guard_re
 }
 
 #[tokio::test]
+async fn an_answer_that_is_refused_for_its_date_changes_nothing_of_what_is_remembered() {
+    let mut fixture = Fixture::new().await;
+    fixture.answer(35, 2).await.unwrap();
+    assert!(is_lifting(&fixture.answer(0, 3).await));
+    let older = fixture.answer(35, 1).await;
+    assert!(
+        matches!(older, Err(LoadError::Refused(Refusal::Older { .. }))),
+        "{older:?}"
+    );
+    fixture.half_a_day_passes();
+    assert!(fixture.answer(0, 4).await.is_ok());
+}
+
+#[tokio::test]
 async fn levels_that_end_as_it_is_meant_are_loaded_at_once() {
     let mut fixture = Fixture::new().await;
     fixture.answer(94, 1).await.unwrap();
