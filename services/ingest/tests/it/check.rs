@@ -96,7 +96,7 @@ fn a_table_whose_last_line_has_no_end_is_refused_from_a_pipe_and_a_warning_from_
 
 #[test]
 fn another_number_of_rows_than_the_command_line_says_is_refused() {
-    for (rows, code) in [(2, 0), (3, 2)] {
+    for (rows, code) in [(1, 2), (2, 0), (3, 2)] {
         let checked = say(
             &format!("check stress - --rows {rows}"),
             "dept,stressIndex\n34,1\n75,2\n",
