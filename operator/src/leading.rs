@@ -24,7 +24,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::sleep;
-use tracing::{error, warn};
+use tracing::error;
 use water_resources::WaterDataApi;
 use water_resources::api_key::KEY_LABEL;
 
@@ -37,6 +37,7 @@ use crate::definitions::Definitions;
 use crate::directories::{Directories, OpenDirectories, care};
 use crate::events::Events;
 use crate::gate_pods::GatePods;
+use crate::inquiry::Inquiry;
 use crate::installation::render::MANAGED_BY;
 use crate::keys::memory::Memory;
 use crate::keys::queues::Queues;
@@ -132,7 +133,7 @@ pub async fn lead(
         .follow(&context.client, || context.revisit_apis());
     let care = opened.for_each_concurrent(None, |open| care::run(open, Arc::clone(&context)));
     tokio::select! {
-        never = begin(caches, &begun) => match never {},
+        never = begin(caches, resources.metrics, &begun) => match never {},
         never = definitions => match never {},
         () = pod_changes.for_each(|_| ready(())) => error!("the watch of the gates' pods has ended"),
         () = care => error!("the key directories are not looked after any more"),
@@ -144,13 +145,28 @@ pub async fn lead(
 
 /// Lets the passes begin once the cache of WaterDataApis is not older than the leadership: what a standby received may
 /// be, and an old spec would be rolled out.
-async fn begin(caches: &Caches, begun: &watch::Sender<bool>) -> Infallible {
-    while let Err(error) = caches.apis.caught_up().await {
-        warn!(error = %error, "cannot list the WaterDataApis");
-        sleep(backoff::spread(AGAIN, backoff::chance())).await;
-    }
+async fn begin(caches: &Caches, metrics: &Metrics, begun: &watch::Sender<bool>) -> Infallible {
+    let apis = &caches.apis;
+    until_listed(move || apis.caught_up(), metrics).await;
     begun.send_replace(true);
     pending().await
+}
+
+/// Lists the WaterDataApis until that succeeds.
+async fn until_listed<F>(list: impl Fn() -> F, metrics: &Metrics)
+where
+    F: Future<Output = kube::Result<()>>,
+{
+    let unlisted = "the WaterDataApis cannot be listed, so that no pass begins";
+    let inquiry = Inquiry::new(unlisted, metrics);
+    loop {
+        let listed = list().await;
+        inquiry.note(&listed);
+        if listed.is_ok() {
+            return;
+        }
+        sleep(backoff::spread(AGAIN, backoff::chance())).await;
+    }
 }
 
 /// Has an ApiKey reconciled again when its namespace changes.
@@ -238,10 +254,31 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use serde_json::json;
 
     use super::*;
     use crate::sample;
+
+    #[tokio::test(start_paused = true)]
+    async fn each_failed_list_before_the_first_pass_is_counted() {
+        let address = "http://127.0.0.1:9".parse().unwrap();
+        let client = Client::try_from(kube::Config::new(address)).unwrap();
+        let (metrics, asked) = (Metrics::default(), Cell::new(0));
+        let list = || {
+            asked.set(asked.get() + 1);
+            let (client, is_last) = (client.clone(), asked.get() == 3);
+            async move {
+                if is_last {
+                    return Ok(());
+                }
+                client.apiserver_version().await.map(drop)
+            }
+        };
+        until_listed(list, &metrics).await;
+        assert_eq!((asked.get(), metrics.api_server_failures()), (3, 2));
+    }
 
     #[test]
     fn the_stores_secrets_the_portals_and_its_own_are_those_that_a_water_data_api_uses() {
