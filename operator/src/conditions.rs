@@ -27,7 +27,7 @@ pub struct Finding {
 }
 
 /// A condition's message may be this long (metav1.Condition allows 32 KiB; ours are sentences).
-const LONGEST_MESSAGE: usize = 1024;
+pub const LONGEST_MESSAGE: usize = 1024;
 
 impl Finding {
     pub fn holds(aspect: ConditionType, reason: Reason, message: impl Into<String>) -> Self {

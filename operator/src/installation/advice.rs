@@ -10,12 +10,17 @@ use water_resources::ApiKey;
 use water_resources::api_key::ApiName;
 
 use super::secrets::Redis;
-use crate::conditions::Reason;
+use crate::conditions::{Reason, bounded};
 use crate::context::Context;
 use crate::directories::OpenDirectory;
 
 /// Largest number of accounts with different plans in a condition's message, which is bounded.
 const ACCOUNTS_TOLD: usize = 4;
+
+/// Separator of sentences.
+const BETWEEN: &str = "; ";
+/// Room for what follows the last sentence that is cut, with any number of further ones.
+const LONGEST_END: usize = 32;
 
 /// Largest number of revocations without an advice. Redis needs some 130 bytes for each.
 const REVOCATIONS: u64 = 250_000;
@@ -55,10 +60,25 @@ impl Advice {
     }
 }
 
-/// Every sentence, in this order.
-pub fn sentences(advice: &[Advice]) -> String {
+/// Every sentence, in this order, in at most so many bytes: where they are more, the last that begins is cut, and the
+/// number of those that follow is said.
+pub fn sentences(advice: &[Advice], bytes: usize) -> String {
     let sentences: Vec<&str> = advice.iter().map(|said| &*said.sentence).collect();
-    sentences.join("; ")
+    let all = sentences.join(BETWEEN);
+    if all.len() <= bytes {
+        return all;
+    }
+    let cut = bounded(all, bytes.saturating_sub(LONGEST_END));
+    let begins = sentences.iter().scan(0, |next, sentence| {
+        let begin = *next;
+        *next += sentence.len() + BETWEEN.len();
+        Some(begin)
+    });
+    let begun = begins.take_while(|begin| *begin < cut.len()).count();
+    match sentences.len() - begun {
+        0 => format!("{cut}…"),
+        more => format!("{cut}…{BETWEEN}and {more} more"),
+    }
 }
 
 pub async fn ask(open: &OpenDirectory, redis: &Redis, place: &ApiName, context: &Context) -> Facts {
@@ -244,6 +264,29 @@ mod tests {
             assert_eq!(advice.reason, reason);
             assert!(advice.sentence.contains(word), "{advice:?}");
         }
+    }
+
+    #[test]
+    fn sentences_without_room_are_cut_at_a_whole_character_and_the_others_counted() {
+        let said = |sentence: &str| Advice {
+            reason: Reason::PlansDiffer,
+            sentence: sentence.into(),
+        };
+        let first = "é".repeat(20);
+        let advice = [said(&first), said("second"), said("third")];
+        let all = format!("{first}; second; third");
+        assert_eq!(sentences(&advice, all.len()), all);
+        let cut = sentences(&advice, all.len() - 1);
+        assert_eq!(cut, "ééééééééééé…; and 2 more");
+        let long = "é".repeat(100);
+        let cut = sentences(&[said("first"), said(&long), said("third")], 100);
+        assert_eq!(cut, format!("first; {}…; and 1 more", "é".repeat(30)));
+        let only = sentences(&[said(&long)], 101);
+        assert_eq!(only, format!("{}…", "é".repeat(34)));
+        let many: Vec<Advice> = (0..1000).map(|_| said(&long)).collect();
+        let many = sentences(&many, 101);
+        assert_eq!(many, format!("{only}; and 999 more"));
+        assert!(many.len() <= 101);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::advice::{Advice, advice, ask, sentences};
 use super::secrets::{self, Redis};
 use super::store_record::StoreRecord;
 use super::{InstallationError, place};
-use crate::conditions::{ConditionType, Finding, Readiness, Reason};
+use crate::conditions::{ConditionType, Finding, LONGEST_MESSAGE, Readiness, Reason};
 use crate::context::Context;
 use crate::directories::duties::{Duty, DutyFailure};
 use crate::directories::sweep::ALLOW;
@@ -216,10 +216,11 @@ fn in_order(advice: Vec<Advice>) -> Synchronisation {
     let complete = "the key directory is complete and has the declared plans";
     let (reason, message) = match advice.first() {
         None => (Reason::Published, complete.to_owned()),
-        Some(worst) => (
-            worst.reason,
-            format!("{complete}, but {}", sentences(&advice)),
-        ),
+        Some(worst) => {
+            let begin = format!("{complete}, but ");
+            let rest = sentences(&advice, LONGEST_MESSAGE - begin.len());
+            (worst.reason, begin + &rest)
+        }
     };
     let finding = Finding::holds(ConditionType::DirectorySynced, reason, message);
     Synchronisation { finding, advice }

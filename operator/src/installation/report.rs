@@ -22,7 +22,9 @@ use super::question::{Provider, RowCounts};
 use super::render::Part;
 use super::transitions::transitions;
 use crate::client::record_params;
-use crate::conditions::{ConditionType, Finding, Readiness, Reason, find, holds, stated};
+use crate::conditions::{
+    ConditionType, Finding, LONGEST_MESSAGE, Readiness, Reason, find, holds, stated,
+};
 use crate::context::Context;
 
 #[derive(Clone, PartialEq, Debug)]
@@ -207,7 +209,10 @@ fn degraded(report: &Report) -> Finding {
             Reason::Healthy,
             "no pod is missing",
         ),
-        Some(worst) => Finding::holds(ConditionType::Degraded, worst.reason, sentences(&problems)),
+        Some(worst) => {
+            let message = sentences(&problems, LONGEST_MESSAGE);
+            Finding::holds(ConditionType::Degraded, worst.reason, message)
+        }
     }
 }
 
