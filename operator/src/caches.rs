@@ -24,7 +24,7 @@ use water_resources::api_key::KEY_LABEL;
 use water_resources::{ApiKey, WaterDataApi};
 
 use crate::client::watched;
-use crate::conditions::{ConditionType, holds};
+use crate::conditions::{ConditionType, Failure, holds};
 use crate::config::{Scope, SecretScope};
 use crate::keys::memory::Memory;
 use crate::watches::Changes;
@@ -222,8 +222,8 @@ impl Caches {
         Ok(())
     }
 
-    /// Sentence about a [comparison](Cache::uncompared) that failed: the others fail for the same cause.
-    pub fn uncompared(&self) -> Option<String> {
+    /// A [comparison](Cache::uncompared) that failed: the others fail for the same cause.
+    pub fn uncompared(&self) -> Option<Failure> {
         let of_others = || self.apis.uncompared().or_else(|| self.secrets.uncompared());
         self.keys.uncompared().or_else(of_others)
     }

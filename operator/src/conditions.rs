@@ -26,6 +26,15 @@ pub struct Finding {
     pub message: String,
 }
 
+/// Failure of work that is tried again until it works.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    pub reason: Reason,
+    /// Consequence in a sentence, to which the cause is added.
+    pub means: String,
+    pub cause: String,
+}
+
 /// A condition's message may be this long (metav1.Condition allows 32 KiB; ours are sentences).
 pub const LONGEST_MESSAGE: usize = 1024;
 

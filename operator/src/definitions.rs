@@ -13,6 +13,7 @@ use tracing::{info, warn};
 use water_resources::definitions;
 
 use crate::backoff::{chance, spread};
+use crate::conditions::Failure;
 use crate::inquiry::Inquiry;
 use crate::lock::lock;
 use crate::metrics::Metrics;
@@ -69,8 +70,8 @@ impl Definitions {
         }
     }
 
-    /// Sentence about the last comparison, if the definitions could not be read for it.
-    pub fn unread(&self) -> Option<String> {
+    /// The last comparison, if the definitions could not be read for it.
+    pub fn unread(&self) -> Option<Failure> {
         self.read.failure()
     }
 
@@ -179,7 +180,8 @@ mod tests {
         let followed = timeout(EVERY, definitions.follow(&client, || {})).await;
         assert!(followed.is_err());
         let unread = definitions.unread().unwrap();
-        assert!(unread.contains("definitions cannot be read"), "{unread}");
+        let means = &unread.means;
+        assert!(means.contains("definitions cannot be read"), "{means}");
         assert!(metrics.api_server_failures() > 0);
     }
 

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use tracing::{info, warn};
 
 use crate::client::{ApiFailure, words};
+use crate::conditions::{Failure, Reason};
 use crate::lock::lock;
 use crate::metrics::Metrics;
 
@@ -44,10 +45,13 @@ impl Inquiry {
         }
     }
 
-    /// Sentence about the last outcome, if that was a failure.
-    pub fn failure(&self) -> Option<String> {
+    /// The last outcome, if that was a failure.
+    pub fn failure(&self) -> Option<Failure> {
         let cause = lock(&self.cause).clone()?;
-        let failed = &self.failed;
-        Some(format!("{failed}: {cause}; tried again until it works"))
+        Some(Failure {
+            reason: Reason::ApiServerError,
+            means: self.failed.clone(),
+            cause,
+        })
     }
 }

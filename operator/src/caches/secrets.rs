@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use water_resources::api_key::KEY_LABEL;
 
 use super::KeySecret;
+use crate::conditions::Failure;
 use crate::config::SecretScope;
 use crate::watches::Changes;
 use crate::watches::cache::{Cache, OnRefusal};
@@ -91,8 +92,8 @@ impl SecretCaches {
         select_all(compared).await.0
     }
 
-    /// Sentence about a [comparison](Cache::uncompared) that failed.
-    pub fn uncompared(&self) -> Option<String> {
+    /// A [comparison](Cache::uncompared) that failed.
+    pub fn uncompared(&self) -> Option<Failure> {
         self.each().find_map(|part| part.cache.uncompared())
     }
 

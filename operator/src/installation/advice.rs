@@ -10,7 +10,7 @@ use water_resources::ApiKey;
 use water_resources::api_key::ApiName;
 
 use super::secrets::Redis;
-use crate::conditions::{Reason, bounded};
+use crate::conditions::{Failure, Reason, bounded};
 use crate::context::Context;
 use crate::directories::OpenDirectory;
 
@@ -78,6 +78,41 @@ pub fn sentences(advice: &[Advice], bytes: usize) -> String {
     match sentences.len() - begun {
         0 => format!("{cut}…"),
         more => format!("{cut}…{BETWEEN}and {more} more"),
+    }
+}
+
+/// Makes one problem of each cause, in the order in which causes come first: whatever fails for it shares a sentence.
+pub fn by_cause(failures: impl IntoIterator<Item = Failure>) -> Vec<Advice> {
+    let mut causes: Vec<((Reason, String), Vec<String>)> = Vec::new();
+    for failure in failures {
+        let Failure {
+            reason,
+            means,
+            cause,
+        } = failure;
+        let cause = (reason, cause);
+        match causes.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, all)) if all.contains(&means) => {}
+            Some((_, all)) => all.push(means),
+            None => causes.push((cause, vec![means])),
+        }
+    }
+    let problem = |((reason, cause), means): ((Reason, String), Vec<String>)| {
+        let means = enumerated(&means);
+        let sentence = format!("{means}: {cause}; tried again until it works");
+        Advice { reason, sentence }
+    };
+    causes.into_iter().map(problem).collect()
+}
+
+/// Sentences before their common cause.
+fn enumerated(means: &[String]) -> String {
+    match means {
+        [others @ .., last] if !others.is_empty() => {
+            let others = others.join(BETWEEN);
+            format!("{others}{BETWEEN}and {last}, all because of this")
+        }
+        means => means.concat(),
     }
 }
 
@@ -287,6 +322,43 @@ mod tests {
         let many = sentences(&many, 101);
         assert_eq!(many, format!("{only}; and 999 more"));
         assert!(many.len() <= 101);
+    }
+
+    #[test]
+    fn what_fails_for_one_cause_shares_a_sentence() {
+        let failure = |reason, means: &str, cause: &str| Failure {
+            reason,
+            means: means.into(),
+            cause: cause.into(),
+        };
+        let (down, slow) = (Reason::StoreUnavailable, Reason::ApiServerError);
+        let failures = [
+            failure(down, "nobody counts", "no route"),
+            failure(slow, "nobody lists", "no answer"),
+            failure(down, "nobody reads", "no route"),
+            failure(down, "nobody reads", "no route"),
+            failure(down, "nobody writes", "no route"),
+            failure(slow, "nobody compares", "no route"),
+        ];
+        let said = by_cause(failures);
+        let said: Vec<_> = said
+            .iter()
+            .map(|said| (said.reason, &*said.sentence))
+            .collect();
+        let wanted = [
+            (
+                down,
+                "nobody counts; nobody reads; and nobody writes, all because of this: no route; tried again until it \
+                 works",
+            ),
+            (slow, "nobody lists: no answer; tried again until it works"),
+            (
+                slow,
+                "nobody compares: no route; tried again until it works",
+            ),
+        ];
+        assert_eq!(said, wanted);
+        assert_eq!(by_cause([]), []);
     }
 
     #[test]

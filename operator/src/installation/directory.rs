@@ -9,11 +9,11 @@ use water_resources::WaterDataApi;
 use water_resources::api_key::ApiName;
 use water_resources::condition::ConditionStatus;
 
-use super::advice::{Advice, advice, ask, sentences};
+use super::advice::{Advice, advice, ask, by_cause, sentences};
 use super::secrets::{self, Redis};
 use super::store_record::StoreRecord;
 use super::{InstallationError, place};
-use crate::conditions::{ConditionType, Finding, LONGEST_MESSAGE, Readiness, Reason};
+use crate::conditions::{ConditionType, Failure, Finding, LONGEST_MESSAGE, Readiness, Reason};
 use crate::context::Context;
 use crate::directories::duties::{Duty, DutyFailure};
 use crate::directories::sweep::ALLOW;
@@ -184,19 +184,18 @@ pub fn upkeep(api: &WaterDataApi, context: &Context) -> Vec<Advice> {
     let present = open.iter().flat_map(|open| duties.map(|duty| (open, duty)));
     let failed = former.chain(present).filter_map(|(open, duty)| {
         let DutyFailure { reason, message } = open.failure(duty)?;
-        let means = duty.failed();
-        Some((
+        Some(Failure {
             reason,
-            format!("{means}: {message}; tried again until it works"),
-        ))
+            means: duty.failed().into(),
+            cause: message,
+        })
     });
     let unanswered = [context.caches.uncompared(), context.definitions.unread()];
-    let unanswered = unanswered.into_iter().flatten();
-    let unanswered = unanswered.map(|sentence| (Reason::ApiServerError, sentence));
-    let problems = outdated.into_iter().chain(held).chain(failed);
+    let failed = failed.chain(unanswered.into_iter().flatten());
+    let problems = outdated.into_iter().chain(held);
     problems
-        .chain(unanswered)
         .map(|(reason, sentence)| Advice { reason, sentence })
+        .chain(by_cause(failed))
         .collect()
 }
 

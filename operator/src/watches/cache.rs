@@ -23,6 +23,7 @@ use super::trim::trim;
 use super::{Changes, begun_anew};
 use crate::backoff::{chance, spread};
 use crate::client::watching;
+use crate::conditions::Failure;
 use crate::inquiry::Inquiry;
 
 /// Interval between two comparisons with a list.
@@ -184,8 +185,8 @@ where
         }
     }
 
-    /// Sentence about the last comparison, if that failed.
-    pub fn uncompared(&self) -> Option<String> {
+    /// The last comparison, if that failed.
+    pub fn uncompared(&self) -> Option<Failure> {
         self.compared.failure()
     }
 
@@ -305,8 +306,10 @@ mod tests {
         assert!(compared.is_err());
         let failure = cache.uncompared().unwrap();
         assert!(
-            failure.contains("the watch of maps cannot be compared"),
-            "{failure}"
+            failure
+                .means
+                .contains("the watch of maps cannot be compared"),
+            "{failure:?}"
         );
         assert!(metrics.api_server_failures() > 1, "it is tried again soon");
     }
