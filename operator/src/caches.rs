@@ -222,10 +222,11 @@ impl Caches {
         Ok(())
     }
 
-    /// A [comparison](Cache::uncompared) that failed: the others fail for the same cause.
-    pub fn uncompared(&self) -> Option<Failure> {
-        let of_others = || self.apis.uncompared().or_else(|| self.secrets.uncompared());
-        self.keys.uncompared().or_else(of_others)
+    /// Each [comparison](Cache::uncompared) that failed.
+    pub fn uncompared(&self) -> Vec<Failure> {
+        let own = [self.keys.uncompared(), self.apis.uncompared()];
+        let of_secrets = self.secrets.uncompared();
+        own.into_iter().flatten().chain(of_secrets).collect()
     }
 
     /// Begins all watches with a list again. Until that is complete the caches stay as they are.
@@ -289,10 +290,34 @@ mod tests {
     use futures::channel::mpsc;
     use futures::stream;
     use kube::Config;
+    use tokio::time::timeout;
 
     use super::*;
     use crate::metrics::Metrics;
     use crate::sample::key_at as at;
+
+    #[tokio::test(start_paused = true)]
+    async fn each_watch_that_cannot_be_compared_is_reported() {
+        let client = Client::try_from(Config::new("http://127.0.0.1:9".parse().unwrap())).unwrap();
+        let health = Health::new(Metrics::default());
+        let secrets = SecretScope::Cluster;
+        let (caches, _) = Caches::new(&client, Scope::Namespaced, "team", &secrets, &health);
+        let silent = CacheChanges {
+            keys: stream::pending().boxed(),
+            apis: stream::pending().boxed(),
+            secrets: stream::pending().boxed(),
+        };
+        // Longer than until the first comparison.
+        let kept = timeout(Duration::from_secs(3600), caches.keep(silent)).await;
+        assert!(kept.is_err());
+        let failures = caches.uncompared();
+        let failed: Vec<_> = failures.iter().map(|failure| &*failure.means).collect();
+        assert_eq!(failed.len(), 3, "{failed:?}");
+        for (failed, kind) in failed.iter().zip(["apikeys", "waterdataapis", "secrets"]) {
+            let words = format!("the watch of {kind} cannot be compared");
+            assert!(failed.starts_with(&words), "{failed}");
+        }
+    }
 
     #[tokio::test]
     async fn a_leader_hears_of_each_change_but_its_own() {

@@ -92,9 +92,9 @@ impl SecretCaches {
         select_all(compared).await.0
     }
 
-    /// A [comparison](Cache::uncompared) that failed.
-    pub fn uncompared(&self) -> Option<Failure> {
-        self.each().find_map(|part| part.cache.uncompared())
+    /// Each [comparison](Cache::uncompared) that failed.
+    pub fn uncompared(&self) -> impl Iterator<Item = Failure> {
+        self.each().filter_map(|part| part.cache.uncompared())
     }
 
     /// [Begins](Cache::begin_anew) each watch again.

@@ -190,8 +190,8 @@ pub fn upkeep(api: &WaterDataApi, context: &Context) -> Vec<Advice> {
             cause: message,
         })
     });
-    let unanswered = [context.caches.uncompared(), context.definitions.unread()];
-    let failed = failed.chain(unanswered.into_iter().flatten());
+    let unanswered = context.caches.uncompared().into_iter();
+    let failed = failed.chain(unanswered.chain(context.definitions.unread()));
     let problems = outdated.into_iter().chain(held);
     problems
         .map(|(reason, sentence)| Advice { reason, sentence })
