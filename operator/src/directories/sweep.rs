@@ -58,12 +58,15 @@ pub async fn follow(open: &OpenDirectory, context: &Context) -> Infallible {
             continue;
         }
         // Counted here, so that a sweep that breaks off reports what it has removed.
-        let mut removed = 0;
-        let swept = sweep(open, context, &orphans, &mut removed).await;
-        tell(open, removed, context);
+        let mut withdrawals = Withdrawals::default();
+        let swept = sweep(open, context, &orphans, &mut withdrawals).await;
+        tell(open, withdrawals.removed, context);
+        let swept = swept.and_then(|seen| {
+            orphans = seen;
+            withdrawals.failed.map_or(Ok(()), Err)
+        });
         context.metrics.swept(swept.is_ok());
         let mut is_news = open.note_duty(Duty::Sweep, &swept, &context.metrics);
-        orphans = swept.unwrap_or(orphans);
         if forgets_from <= sweeps {
             let forgotten = forget_old(open, context, clock::now()).await;
             if forgotten.is_ok() {
@@ -92,13 +95,46 @@ async fn forget_old(
     context.directories.forget_old(open).await
 }
 
-/// Returns the owners of which this sweep has seen no ApiKey, and counts in `removed` those whose keys it
-/// has withdrawn.
+/// Withdrawals of one sweep.
+#[derive(Default)]
+struct Withdrawals {
+    /// Number of owners whose ApiKeys are gone and whose keys were withdrawn.
+    removed: u64,
+    /// Failure of one of them for a cause that stays.
+    failed: Option<DirectoryError>,
+}
+
+impl Withdrawals {
+    /// Returns whether the keys of an owner were withdrawn. One for which that fails for good keeps none of the others
+    /// waiting; any other failure ends the sweep. The next one tries it again.
+    fn note(
+        &mut self,
+        outcome: Result<(), DirectoryError>,
+        owner: &Owner,
+        cause: &'static str,
+    ) -> Result<bool, DirectoryError> {
+        match outcome {
+            Ok(()) => Ok(true),
+            Err(error) if error.is_transient() => Err(error),
+            Err(error) => {
+                warn!(
+                    namespace = %owner.namespace, name = %owner.name, error = %error,
+                    "the keys of an ApiKey that {cause} could not be withdrawn"
+                );
+                self.failed = Some(error);
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// Returns the owners of which this sweep has seen no ApiKey, and notes those whose keys it has withdrawn, or could
+/// not.
 async fn sweep(
     open: &OpenDirectory,
     context: &Context,
     before: &HashSet<Box<str>>,
-    removed: &mut u64,
+    withdrawals: &mut Withdrawals,
 ) -> Result<HashSet<Box<str>>, DirectoryError> {
     let epoch = context.directories.epoch();
     // The directory first: a key that is declared in between has an ApiKey that the list shows.
@@ -123,14 +159,9 @@ async fn sweep(
     let held_back = removable.as_ref().err().copied();
     if let Ok(removable) = removable {
         for owner in removable {
-            match withdraw(open, owner, epoch, context).await {
-                Ok(()) => *removed += 1,
-                Err(error) if error.is_transient() => return Err(error),
-                // The others are not kept by it; the next sweep tries it again.
-                Err(error) => warn!(
-                    namespace = %owner.namespace, name = %owner.name, error = %error,
-                    "the keys of an ApiKey that is gone could not be withdrawn"
-                ),
+            let withdrawn = withdraw(open, owner, epoch, context).await;
+            if withdrawals.note(withdrawn, owner, "is gone")? {
+                withdrawals.removed += 1;
             }
         }
     }
@@ -142,7 +173,7 @@ async fn sweep(
     for owner in context.differing(&open.api, &namespaces, &stored) {
         context.revisit_owner(&owner);
     }
-    withdraw_doubles(open, &stored, epoch, context).await?;
+    withdraw_doubles(open, &stored, epoch, withdrawals, context).await?;
     Ok(orphans.into_iter().map(|owner| owner.uid.clone()).collect())
 }
 
@@ -190,6 +221,7 @@ async fn withdraw_doubles(
     open: &OpenDirectory,
     stored: &[Entry],
     epoch: CacheEpoch,
+    withdrawals: &mut Withdrawals,
     context: &Context,
 ) -> Result<(), DirectoryError> {
     let owners = stored.iter().map(|entry| (&*entry.owner.uid, &entry.owner));
@@ -211,16 +243,12 @@ async fn withdraw_doubles(
         if !matches!(context.directories.holds(&named, uid).await, Ok(true)) {
             continue;
         }
-        match withdraw(open, owner, epoch, context).await {
-            Ok(()) => warn!(
+        let withdrawn = withdraw(open, owner, epoch, context).await;
+        if withdrawals.note(withdrawn, owner, "another key directory holds, too,")? {
+            warn!(
                 namespace = %owner.namespace, name = %owner.name, api = open.api.name,
                 "withdrew the keys of an ApiKey that another key directory holds, too"
-            ),
-            Err(error) if error.is_transient() => return Err(error),
-            Err(error) => warn!(
-                namespace = %owner.namespace, name = %owner.name, error = %error,
-                "the keys of an ApiKey that another key directory holds, too, could not be withdrawn"
-            ),
+            );
         }
     }
     Ok(())
@@ -255,6 +283,8 @@ fn tell(open: &OpenDirectory, removed: u64, context: &Context) {
 
 #[cfg(test)]
 mod tests {
+    use water_keystore::WriteError;
+
     use super::*;
 
     fn annotated(annotation: &str, value: &str) -> ObjectMeta {
@@ -262,6 +292,23 @@ mod tests {
             annotations: Some([(annotation.to_owned(), value.to_owned())].into()),
             ..ObjectMeta::default()
         }
+    }
+
+    #[test]
+    fn a_withdrawal_that_fails_for_good_fails_the_sweep_and_keeps_no_other_waiting() {
+        let owner = Owner {
+            uid: "uid".into(),
+            namespace: "team".into(),
+            name: "acme".into(),
+        };
+        let mut withdrawals = Withdrawals::default();
+        let mut note = |outcome| withdrawals.note(outcome, &owner, "is gone");
+        let too_many = DirectoryError::Write(WriteError::TooManyHashes);
+        assert!(!note(Err(too_many)).unwrap());
+        assert!(note(Ok(())).unwrap());
+        assert!(note(Err(DirectoryError::NotWhole)).is_err());
+        let failed = withdrawals.failed.unwrap();
+        assert_eq!(failed.to_string(), "the ApiKey has too many keys");
     }
 
     #[test]
