@@ -44,6 +44,16 @@ pub async fn becomes(
     .await
 }
 
+/// Number of times that Redis has carried out a command.
+pub async fn calls(redis: &Redis, command: &str) -> Result<u64> {
+    let statistics = redis.command(&["INFO", "commandstats"]).await?;
+    let name = format!("cmdstat_{command}:calls=");
+    let mut lines = statistics.lines();
+    let calls = lines.find_map(|line| line.strip_prefix(&name));
+    let calls = calls.and_then(|calls| calls.split(',').next());
+    Ok(calls.map_or(Ok(0), str::parse)?)
+}
+
 /// Waits until `Ready` of an ApiKey reads so.
 pub async fn ready(world: &World, name: &str, wanted: &str) -> Result<Value> {
     let object = format!("apikey/{name}");

@@ -10,16 +10,12 @@ use water_harness::Redis;
 use super::awaits;
 use crate::Result;
 use crate::gate::{GRACE, Gate};
-use crate::steps::{strip, until};
+use crate::steps::{calls, strip, until};
 use crate::world::{World, brought};
 
 /// Number of times that Redis has read a whole hash, as each check of the gates' leases does.
 async fn looks(redis: &Redis) -> anyhow::Result<u64> {
-    let statistics = redis.command(&["INFO", "commandstats"]).await?;
-    let mut lines = statistics.lines();
-    let calls = lines.find_map(|line| line.strip_prefix("cmdstat_hgetall:calls="));
-    let calls = calls.and_then(|calls| calls.split(',').next());
-    Ok(calls.map_or(Ok(0), str::parse)?)
+    calls(redis, "hgetall").await
 }
 
 #[tokio::test]
