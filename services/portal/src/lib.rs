@@ -24,6 +24,7 @@ mod notice;
 mod origin;
 mod pages;
 mod plans;
+mod proof;
 mod provider;
 mod quota;
 mod random;

@@ -32,6 +32,7 @@ use crate::keys::{Keys, Rules};
 use crate::metrics::Metrics;
 use crate::pages::Pages;
 use crate::plans::Plans;
+use crate::proof::Proof;
 use crate::provider::Provider;
 use crate::sessions::Sessions;
 use crate::sign_in::SignIn;
@@ -218,33 +219,13 @@ fn keys(
     }
 }
 
-/// Checks, before the portal is ready, that the API server refuses what the portal may not do.
+/// Starts the task that checks that the API server refuses what the portal may not do.
 fn bounds(cluster: Cluster, process: &mut Process) {
     let latch = process.readiness.latch("bounds of its rights");
+    let proof = Proof::default();
+    proof.register(&mut process.metrics);
     process.tasks.spawn("bounds of its rights", async move {
-        let mut said = None;
-        loop {
-            let problem = match cluster.is_bounded().await {
-                Ok(true) => break,
-                Ok(false) => {
-                    "the API server would let this portal generate keys: install the chart's \
-                    ValidatingAdmissionPolicy and its binding, portal.enabled"
-                        .to_owned()
-                }
-                Err(error) => chain(&error).to_string(),
-            };
-            // Logged when it changes, not once a second.
-            if said.as_ref() != Some(&problem) {
-                warn!(
-                    problem,
-                    "the bounds of the portal's rights are not proven; not ready"
-                );
-            }
-            said = Some(problem);
-            sleep(AGAIN).await;
-        }
-        latch.set();
-        pending().await
+        match proof.follow(&cluster, &latch).await {}
     });
 }
 
