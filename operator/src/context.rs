@@ -150,9 +150,9 @@ fn is_unsettled_of(key: &ApiKey, place: &ApiName) -> bool {
     may_belong_to(key, place) && !is_done(key)
 }
 
-/// The ApiKeys for which something holds; of those that can be decoded.
-pub fn keys_where(keys: &Store<Key>, wanted: impl Fn(&ApiKey) -> bool) -> Vec<ObjectRef<Key>> {
-    let found = keys.state_filter(|key| key.0.as_ref().is_ok_and(&wanted));
+/// The ApiKeys in a namespace, whether they can be decoded or not.
+pub fn keys_in(namespace: &str, keys: &Store<Key>) -> Vec<ObjectRef<Key>> {
+    let found = keys.state_filter(|key| key.meta().namespace.as_deref() == Some(namespace));
     found
         .iter()
         .map(|key| ObjectRef::from_obj(&**key))
@@ -161,6 +161,9 @@ pub fn keys_where(keys: &Store<Key>, wanted: impl Fn(&ApiKey) -> bool) -> Vec<Ob
 
 #[cfg(test)]
 mod tests {
+    use kube::core::DeserializeGuard;
+    use kube::core::error_boundary::InvalidObject;
+    use kube::runtime::{reflector, watcher};
     use water_resources::ApiKeyStatus;
 
     use super::*;
@@ -187,5 +190,24 @@ mod tests {
         key.metadata.generation = Some(2);
         assert!(is_unsettled_of(&key, &place("water-data")));
         assert!(!is_unsettled_of(&key, &place("other")), "of another");
+    }
+
+    #[test]
+    fn apikeys_of_a_namespace_that_changes_are_found_though_they_cannot_be_decoded() {
+        let (keys, mut writer) = reflector::store();
+        let undecodable = InvalidObject {
+            error: "no account".into(),
+            metadata: sample::key("comma", "team").metadata,
+        };
+        let others = [sample::key("acme", "team"), sample::key("acme", "beside")];
+        for key in [Err(undecodable)].into_iter().chain(others.map(Ok)) {
+            writer.apply_watcher_event(&watcher::Event::Apply(DeserializeGuard(key)));
+        }
+        let mut found: Vec<_> = keys_in("team", &keys)
+            .into_iter()
+            .map(|key| key.name)
+            .collect();
+        found.sort();
+        assert_eq!(found, ["acme", "comma"]);
     }
 }

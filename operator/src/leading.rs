@@ -32,7 +32,7 @@ use crate::backoff;
 use crate::caches::{Caches, Follower, Installation, Key};
 use crate::client::watching;
 use crate::config::{OperatorConfig, Scope};
-use crate::context::{Context, keys_where};
+use crate::context::{Context, keys_in};
 use crate::definitions::Definitions;
 use crate::directories::{Directories, OpenDirectories, care};
 use crate::events::Events;
@@ -182,9 +182,7 @@ fn with_namespaces(
     let namespaces = changes(namespaces, watching(), health.watch("namespaces"));
     let keys = context.keys.clone();
     controller.watches_stream(namespaces, move |namespace| {
-        keys_where(&keys, |key| {
-            key.metadata.namespace == namespace.metadata.name
-        })
+        keys_in(&namespace.name_any(), &keys)
     })
 }
 
