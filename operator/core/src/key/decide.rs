@@ -22,7 +22,7 @@ use super::step::Decision::{self, Do, Report};
 use super::step::{Declaration, Hindrance, Refusal, Release, Step, Verdict};
 use brought::brought;
 use generated::generated;
-use goal::{FollowUp, Goal};
+use goal::{After, Goal};
 pub use published::{Evidence, published};
 
 /// Decides on the next step, or on the state to report.
@@ -63,13 +63,9 @@ where
         Material::Brought(hash) => brought(facts, spec, hash, directory),
         Material::Generated => generated(facts, spec, directory),
     };
-    let restriction = match goal.then {
-        FollowUp::First(_) => restriction(facts),
-        _ => None,
-    };
-    match restriction {
-        Some(step) => Do(step),
-        None => goal.next(directory),
+    match goal.then {
+        After::Nothing(step) => Do(restriction(facts).unwrap_or(step)),
+        _ => goal.next(directory),
     }
 }
 

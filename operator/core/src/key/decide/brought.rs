@@ -2,14 +2,15 @@
 //! retires once every gate has the new one. When it does is named in the status first, so that no
 //! rebuild forgets it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use water_domain::Timestamp;
 
-use super::goal::{FollowUp, Goal};
+use super::goal::{After, Goal};
 use super::rules::{is_past, replaced, retirement};
 use crate::key::facts::{Admission, DirectoryContent, Facts, KeyRules, Spec};
-use crate::key::step::{Declaration, Refusal, Step};
+use crate::key::step::Decision::{Do, Report};
+use crate::key::step::{Refusal, Step, Verdict};
 
 pub fn brought<H: Copy + Ord, P: Clone + Ord>(
     facts: &Facts<H, P>,
@@ -35,7 +36,7 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
         let goal = Goal::restricted(facts, spec, directory, refusal, retires);
         match untold(facts, spec, hash, directory) {
             Some(step) => Goal {
-                then: FollowUp::First(step),
+                then: After::Nothing(step),
                 ..goal
             },
             None => goal,
@@ -57,37 +58,27 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
         }
         return goal;
     }
-    let before = replaceable(facts, hash, directory);
     let only = replaced_by(facts, hash, directory);
     let mut records: BTreeMap<H, KeyRules<P>> = others(facts, spec, hash, only, directory);
     records.insert(hash, spec.rules.clone());
     if !facts.ledger.names(&hash) {
         let is_reissue = false;
-        return Goal::new(
-            records,
-            FollowUp::First(Step::Announce { hash, is_reissue }),
-        );
+        return Goal::new(records, After::Nothing(Step::Announce { hash, is_reissue }));
     }
-    let then = match before {
-        None => FollowUp::Stands(hash),
+    let in_force = After::Acknowledged(Report(Verdict::InForce(hash)));
+    let then = match replaceable(facts, hash, directory) {
+        None => in_force,
         Some(before) => {
             let held = directory.held.get(&before).and_then(Option::as_ref);
             let retires = Some(end(facts, spec, &before, held, directory));
-            let mut records = records.clone();
-            records
+            let mut ended = records.clone();
+            ended
                 .entry(before)
                 .and_modify(|rules| rules.retires = retires);
-            records.retain(|_, rules| !is_past(rules.retires, directory));
-            let declaration = Step::Declare(Declaration {
-                number: directory.number,
-                records,
-                withdrawn: BTreeSet::new(),
-                revoked: BTreeSet::new(),
-                reinstated: BTreeMap::new(),
-                is_last: false,
-            });
+            ended.retain(|_, rules| !is_past(rules.retires, directory));
+            let ended = Goal::new(ended, in_force).next(directory);
             let untold = untold(facts, spec, hash, directory);
-            FollowUp::Acknowledged(untold.unwrap_or(declaration))
+            After::Acknowledged(untold.map_or(ended, Do))
         }
     };
     Goal {

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use water_domain::{REISSUES, Timestamp};
 
-use super::goal::{FollowUp, Goal};
+use super::goal::{After, Goal};
 use super::rules::{earlier, is_past, replaced, retirement};
 use crate::key::facts::{Admission, Content, DirectoryContent, Facts, KeyRules, Secret, Spec};
+use crate::key::step::Decision::{Do, Report};
 use crate::key::step::{Handover, Hindrance, Refusal, Step, Verdict};
 
 /// At most [`REISSUES`] keys are issued within this time because the Secret was deleted or edited.
@@ -57,10 +58,10 @@ pub fn generated<H: Copy + Ord, P: Clone + Ord>(
             } else {
                 Step::Announce { hash, is_reissue }
             };
-            Goal::new(BTreeMap::new(), FollowUp::First(step))
+            Goal::new(BTreeMap::new(), After::Nothing(step))
         }
         Secret::Orphan { is_collected, .. } if is_collected && !has_revealed => Goal {
-            then: FollowUp::Stays(Verdict::Held(Hindrance::SecretRemains)),
+            then: After::Declared(Report(Verdict::Held(Hindrance::SecretRemains))),
             ..restricted(Refusal::SecretConflict)
         },
         // Restored after its ApiKey was deleted, or retained then: its text is of no use to anybody.
@@ -143,16 +144,16 @@ fn settled<H: Copy + Ord, P: Clone + Ord>(
         }
     }
     let then = match directory.barred.get(&hash) {
-        Some(&at) => FollowUp::Stays(Verdict::Refused(Refusal::Revoked(at))),
+        Some(&at) => After::Declared(Report(Verdict::Refused(Refusal::Revoked(at)))),
         None if directory.taken.contains(&hash) => {
-            FollowUp::Stays(Verdict::Refused(Refusal::Taken))
+            After::Declared(Report(Verdict::Refused(Refusal::Taken)))
         }
         None => {
             records.insert(hash, spec.rules.clone());
             if content.is_as_declared {
-                FollowUp::Stands(hash)
+                After::Acknowledged(Report(Verdict::InForce(hash)))
             } else {
-                FollowUp::Next(Step::Amend)
+                After::Declared(Do(Step::Amend))
             }
         }
     };
@@ -233,17 +234,17 @@ fn renewed<H: Copy + Ord, P: Clone + Ord>(
         retiring: before.map(|before| (before, retirement(held(&before), spec, directory))),
     };
     let then = match (halted, facts.made) {
-        (Some(verdict), _) => FollowUp::Stays(verdict),
+        (Some(verdict), _) => After::Declared(Report(verdict)),
         (None, Some(hash)) if !is_next_announced => {
-            FollowUp::Next(Step::Announce { hash, is_reissue })
+            After::Declared(Do(Step::Announce { hash, is_reissue }))
         }
         (None, Some(made)) if records.contains_key(&made) => {
-            FollowUp::Acknowledged(match facts.secret {
+            After::Acknowledged(Do(match facts.secret {
                 Secret::Missing => Step::Reveal(handover(made)),
                 _ => Step::Replace(handover(made)),
-            })
+            }))
         }
-        (None, _) => FollowUp::Next(Step::Make),
+        (None, _) => After::Declared(Do(Step::Make)),
     };
     Goal::new(records, then)
 }

@@ -18,27 +18,23 @@ pub struct Goal<H, P> {
     pub withdrawn: BTreeSet<H>,
     /// Tombstones to lift, each by its time.
     pub reinstated: BTreeMap<H, Timestamp>,
-    /// Step or verdict that follows.
-    pub then: FollowUp<H, P>,
+    /// Decision that follows.
+    pub then: After<H, P>,
 }
 
-/// Step or verdict that follows once the directory holds what it shall.
-pub enum FollowUp<H, P> {
+/// Decision, and what it comes after.
+pub enum After<H, P> {
     /// A step that must come before the declaration.
-    First(Step<H, P>),
-    /// A step that can follow at once.
-    Next(Step<H, P>),
-    /// A step that needs the gates' acknowledgement.
-    Acknowledged(Step<H, P>),
-    /// Nothing: this key is in force with the gates' acknowledgement.
-    Stands(H),
-    /// Nothing, until something changes.
-    Stays(Verdict<H>),
+    Nothing(Step<H, P>),
+    /// Decision for a directory that holds what it shall.
+    Declared(Decision<H, P>),
+    /// Decision for one whose content every gate has acknowledged, too.
+    Acknowledged(Decision<H, P>),
 }
 
 impl<H: Copy + Ord, P: Clone + Ord> Goal<H, P> {
     /// Publishes these records and nothing else.
-    pub fn new(records: BTreeMap<H, KeyRules<P>>, then: FollowUp<H, P>) -> Self {
+    pub fn new(records: BTreeMap<H, KeyRules<P>>, then: After<H, P>) -> Self {
         Self {
             records,
             withdrawn: BTreeSet::new(),
@@ -49,7 +45,8 @@ impl<H: Copy + Ord, P: Clone + Ord> Goal<H, P> {
 
     /// Publishes nothing, for a reason that somebody has to remove.
     pub fn refused(refusal: Refusal) -> Self {
-        Self::new(BTreeMap::new(), FollowUp::Stays(Verdict::Refused(refusal)))
+        let then = After::Declared(Report(Verdict::Refused(refusal)));
+        Self::new(BTreeMap::new(), then)
     }
 
     /// Publishes nothing, since the key is not admitted; what was published may come back.
@@ -107,8 +104,10 @@ impl<H: Copy + Ord, P: Clone + Ord> Goal<H, P> {
         let records: Option<BTreeMap<_, _>> = directory.held.iter().map(restricted).collect();
         let mut records = records?;
         records.retain(|_, rules| !is_past(rules.retires, directory));
-        let then = FollowUp::Stays(Verdict::Refused(Refusal::Undecodable));
-        Some(Self::new(records, then))
+        Some(Self {
+            records,
+            ..Self::refused(Refusal::Undecodable)
+        })
     }
 
     /// End of a hash that another one replaces which is brought along; one that was never in force gets no overlap.
@@ -128,29 +127,23 @@ impl<H: Copy + Ord, P: Clone + Ord> Goal<H, P> {
 
     /// The one thing to do on the way there.
     pub fn next(self, directory: &DirectoryContent<H, P>) -> Decision<H, P> {
-        if let FollowUp::First(step) = self.then {
-            return Do(step);
-        }
         let is_held = |(hash, rules): (&H, &KeyRules<P>)| {
             directory.held.get(hash).and_then(Option::as_ref) == Some(rules)
         };
-        if self.records.len() != directory.held.len() || !self.records.iter().all(is_held) {
-            let declaration = Declaration {
+        let is_declared =
+            self.records.len() == directory.held.len() && self.records.iter().all(is_held);
+        match self.then {
+            After::Nothing(step) => Do(step),
+            _ if !is_declared => Do(Step::Declare(Declaration {
                 number: directory.number,
                 records: self.records,
                 withdrawn: self.withdrawn,
                 revoked: BTreeSet::new(),
                 reinstated: self.reinstated,
                 is_last: false,
-            };
-            return Do(Step::Declare(declaration));
-        }
-        match self.then {
-            FollowUp::First(step) | FollowUp::Next(step) => Do(step),
-            FollowUp::Stays(verdict) => Report(verdict),
-            _ if !directory.is_acknowledged => Report(Verdict::Awaiting),
-            FollowUp::Acknowledged(step) => Do(step),
-            FollowUp::Stands(hash) => Report(Verdict::InForce(hash)),
+            })),
+            After::Acknowledged(_) if !directory.is_acknowledged => Report(Verdict::Awaiting),
+            After::Declared(decision) | After::Acknowledged(decision) => decision,
         }
     }
 }
