@@ -32,7 +32,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Resource;
-use kube::core::DeserializeGuard;
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use tokio::time::{Instant, timeout};
@@ -41,10 +40,9 @@ use water_domain::{KeyHash, PlanName, Timestamp};
 use water_operator_core::key::step::Decision::{Do, Report};
 use water_operator_core::key::step::{Refusal, STATUS, Step, Verdict};
 use water_operator_core::key::{decide, unwritten_restriction};
-use water_resources::ApiKey;
 
 use crate::backoff::chance;
-use crate::caches::is_done;
+use crate::caches::{Key, is_done};
 use crate::clock;
 use crate::conditions::{Readiness, Reason};
 use crate::context::Context;
@@ -61,10 +59,7 @@ use subject::Subject;
 const REPORTED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Reconciles an ApiKey once. The wait for a turn is no part of the pass.
-pub async fn reconcile(
-    key: Arc<DeserializeGuard<ApiKey>>,
-    context: Arc<Context>,
-) -> Result<Action, KeyError> {
+pub async fn reconcile(key: Arc<Key>, context: Arc<Context>) -> Result<Action, KeyError> {
     let turn = context.queues.turn(queues::directory_of(&key)).await;
     // Boxed, so that thousands that wait for their turn take little memory.
     let pass = Box::pin(pass(&key, &context, clock::now()));
@@ -83,18 +78,12 @@ pub async fn reconcile(
 }
 
 /// Reports in the status why a pass was given up.
-async fn interrupted(
-    watched: &DeserializeGuard<ApiKey>,
-    error: &KeyError,
-    context: &Context,
-    now: Timestamp,
-) {
+async fn interrupted(watched: &Key, error: &KeyError, context: &Context, now: Timestamp) {
     if let Some(failure) = error.api_failure() {
         context.metrics.api_server_failure(failure);
     }
     let meta = watched.meta();
-    let uid = meta.uid.as_deref().unwrap_or_default();
-    let Some(outcome) = error.outcome(context.backoff.failures(uid)) else {
+    let Some(outcome) = error.outcome(context.backoff.failures(uid(watched))) else {
         return;
     };
     let written = async {
@@ -120,37 +109,29 @@ async fn interrupted(
 }
 
 /// Schedules a pass again that was given up.
-pub fn retry(
-    key: Arc<DeserializeGuard<ApiKey>>,
-    error: &KeyError,
-    context: Arc<Context>,
-) -> Action {
+pub fn retry(key: Arc<Key>, error: &KeyError, context: Arc<Context>) -> Action {
     let meta = key.meta();
     if error.is_worth_telling() {
         warn!(namespace = meta.namespace, name = meta.name, %error, "an ApiKey's pass was given up");
     }
-    let uid = meta.uid.as_deref().unwrap_or_default();
-    Action::requeue(hindered(uid, &context))
+    Action::requeue(hindered(uid(&key), &context))
+}
+
+fn uid(key: &Key) -> &str {
+    key.meta().uid.as_deref().unwrap_or_default()
 }
 
 fn hindered(uid: &str, context: &Context) -> Duration {
     context.backoff.failed(uid, pause::HINDERED, chance())
 }
 
-async fn pass(
-    watched: &DeserializeGuard<ApiKey>,
-    context: &Context,
-    now: Timestamp,
-) -> Result<Action, KeyError> {
+async fn pass(watched: &Key, context: &Context, now: Timestamp) -> Result<Action, KeyError> {
     // What this leadership began with may be older than the claim of a directory.
     let epoch = context.directories.epoch();
-    let Some(watched) = context.keys.get(&ObjectRef::from_obj(watched)) else {
+    let watched = context.keys.get(&ObjectRef::from_obj(watched));
+    let Some(watched) = watched.filter(|key| !context.memory.is_released(uid(key))) else {
         return Ok(Action::await_change());
     };
-    let uid = watched.meta().uid.as_deref().unwrap_or_default();
-    if context.memory.is_released(uid) {
-        return Ok(Action::await_change());
-    }
     if let Some(open) = context.directories.get(&queues::directory_of(&watched)) {
         let is_settled = watched.0.as_ref().is_ok_and(is_done);
         open.is_readable_soon(is_settled)?;
@@ -165,50 +146,54 @@ async fn pass(
         None => decide(&gathered.facts),
         Some(failure) => Do(unwritten_restriction(&gathered.facts).ok_or(failure)?),
     };
-    let verdict = match decision {
+    match decision {
         // The label is last: no key needs it.
         Report(_) if gathered.lacks_label() && label(&mut gathered, context).await? => {
-            return Ok(Action::requeue(Duration::ZERO));
+            Ok(Action::requeue(Duration::ZERO))
         }
-        Report(verdict) => verdict,
+        Report(Verdict::Released) => Ok(Action::await_change()),
+        Report(verdict) => reported(&gathered, &verdict, context, now).await,
         Do(step) => match act::act(&gathered, step, context).await {
-            Ok(StepOutcome::Step) => return Ok(Action::requeue(Duration::ZERO)),
-            Ok(StepOutcome::Nothing) => return Ok(Action::requeue(hindered(uid, context))),
-            Ok(StepOutcome::Released) => Verdict::Released,
+            Ok(StepOutcome::Step) => Ok(Action::requeue(Duration::ZERO)),
+            Ok(StepOutcome::Nothing) => Ok(Action::requeue(hindered(uid(&watched), context))),
+            Ok(StepOutcome::Released) => Ok(Action::await_change()),
             Err(error) => match unwritten(&gathered, &error) {
                 // What it restricts does not wait for a write that fails. The next pass reports the error.
                 Some(restriction) => {
                     act::act(&gathered, restriction, context).await?;
-                    return Ok(Action::requeue(Duration::ZERO));
+                    Ok(Action::requeue(Duration::ZERO))
                 }
-                None => verdict::of_failure(&mut gathered, error, context)?,
+                None => {
+                    let verdict = verdict::of_failure(&mut gathered, error, context)?;
+                    reported(&gathered, &verdict, context, now).await
+                }
             },
         },
-    };
-    if verdict == Verdict::Released {
-        return Ok(Action::await_change());
     }
-    if !verdict::is_news(&gathered, &verdict) {
-        return Ok(Action::requeue(pause::until_told(chance())));
-    }
-    let (limit, progress) = (&context.memory.writes, gathered.progress());
-    if report(&gathered, &verdict, context, now).await? {
-        // A webhook may undo what the status names.
-        let is_allowed = limit.allows(uid, progress, Instant::now());
-        limit.count(uid, progress, Instant::now());
-        if is_allowed {
-            context.backoff.succeeded(uid);
-            return Ok(Action::requeue(Duration::ZERO));
-        }
-    }
-    let left = left(&gathered, &verdict);
-    let pause = pause::after(&verdict, left, uid, &context.backoff, chance());
-    let pause = match (&gathered.unlabelled, &gathered.subject.key) {
-        (Some(_), Ok(key)) => {
-            let limited = label::pause(key, context, Instant::now());
+}
+
+/// Reports a verdict, and schedules the next pass.
+async fn reported(
+    gathered: &PassInput,
+    verdict: &Verdict<KeyHash>,
+    context: &Context,
+    now: Timestamp,
+) -> Result<Action, KeyError> {
+    let uid = gathered.subject.uid();
+    let pause = if !verdict::is_news(gathered, verdict) {
+        pause::until_told(chance())
+    } else if report(gathered, verdict, context, now).await? {
+        context.backoff.succeeded(uid);
+        Duration::ZERO
+    } else {
+        let left = left(gathered, verdict);
+        let pause = pause::after(verdict, left, uid, &context.backoff, chance());
+        if gathered.unlabelled.is_some() {
+            let limited = label::pause(uid, context, Instant::now());
             pause.min(pause::after_limit(limited, chance()))
+        } else {
+            pause
         }
-        _ => pause,
     };
     Ok(Action::requeue(pause))
 }
@@ -231,7 +216,7 @@ fn unwritten(gathered: &PassInput, error: &KeyError) -> Option<Step<KeyHash, Pla
     restriction.flatten()
 }
 
-/// Writes the status; answers whether the next pass may decide otherwise for it.
+/// Writes the status; returns whether the next pass follows at once, since it may decide otherwise for it.
 async fn report(
     gathered: &PassInput,
     verdict: &Verdict<KeyHash>,
@@ -256,7 +241,13 @@ async fn report(
     if report.in_force.is_some() {
         context.memory.forget_made(subject.uid());
     }
-    Ok(names_others)
+    // A webhook may undo what the status names.
+    let (limit, progress) = (&context.memory.writes, gathered.progress());
+    let is_allowed = names_others && limit.allows(subject.uid(), progress, Instant::now());
+    if names_others {
+        limit.count(subject.uid(), progress, Instant::now());
+    }
+    Ok(is_allowed)
 }
 
 /// Logs that Redis refuses something of an ApiKey. A Redis that is away is logged for its directory.

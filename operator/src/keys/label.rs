@@ -21,9 +21,8 @@ pub const LABEL: &str = "the label waterdata.dev/account of the ApiKey";
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// Time until the label may be written again.
-pub fn pause(key: &ApiKey, context: &Context, now: Instant) -> Duration {
-    let uid = key.uid().unwrap_or_default();
-    context.memory.labels.pause(&uid, Progress::default(), now)
+pub fn pause(uid: &str, context: &Context, now: Instant) -> Duration {
+    context.memory.labels.pause(uid, Progress::default(), now)
 }
 
 /// Writes the label, unless that has failed lately. Returns why it is not there.

@@ -97,7 +97,6 @@ pub fn of_failure(
 pub fn is_news(gathered: &PassInput, verdict: &Verdict<KeyHash>) -> bool {
     let state = gathered.reading.as_ref().map(|reading| &reading.state);
     match (verdict, state) {
-        (Verdict::Released, _) => false,
         (Verdict::Awaiting, Some(DeclarationState::Awaiting { since, .. })) => {
             since.elapsed() >= TOLD_AFTER
         }
