@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use tracing::info;
 use water_domain::{KeyHash, KeyPrefix, PlainKey, PlanName, Timestamp};
 use water_keystore::{Owner, WriteError};
-use water_operator_core::key::facts::{KeyRules, Secret};
+use water_operator_core::key::facts::{Issue, KeyRules, Secret};
 use water_operator_core::key::ledger::{self, Ledger};
 use water_operator_core::key::step::{Declaration, Handover, Release, Step};
 use water_resources::api_key::{ApiKeyStatus, ApiName, Reissue};
@@ -40,7 +40,7 @@ pub async fn act(
 ) -> Result<StepOutcome, KeyError> {
     let written = step.written();
     // An ApiKey that is being deleted is released once.
-    let is_limited = !step.restricts() && !matches!(step, Step::Make | Step::Release(_));
+    let is_limited = !step.restricts() && !matches!(step, Step::Make(_) | Step::Release(_));
     let (uid, progress) = (gathered.subject.uid(), gathered.progress());
     let (limit, now) = (&context.memory.writes, Instant::now());
     if is_limited
@@ -65,8 +65,8 @@ async fn carried_out(
 ) -> Result<StepOutcome, KeyError> {
     match step {
         Step::Finalize => finalize(gathered, context).await,
-        Step::Make => make(gathered, context),
-        Step::Announce { hash, is_reissue } => announce(gathered, hash, is_reissue, context).await,
+        Step::Make(issue) => make(gathered, issue, context),
+        Step::Announce { hash, reissued } => announce(gathered, hash, reissued, context).await,
         Step::Retire { hash, at } => retire(gathered, hash, at, context).await,
         Step::Declare(declaration) => declare(gathered, declaration, context).await,
         Step::Reveal(handover) | Step::Replace(handover) => {
@@ -83,17 +83,15 @@ async fn finalize(gathered: &PassInput, context: &Context) -> Result<StepOutcome
     Ok(StepOutcome::Step)
 }
 
-fn make(gathered: &PassInput, context: &Context) -> Result<StepOutcome, KeyError> {
+fn make(gathered: &PassInput, issue: Issue, context: &Context) -> Result<StepOutcome, KeyError> {
     let mut random = [0; 48];
     getrandom::fill(&mut random)?;
     let plain = PlainKey::generate(&KeyPrefix::default(), &random);
-    let spec = gathered.facts.spec.as_ref();
     let issued = Issuance {
         hash: plain.hash(),
         key_id: plain.key_id(),
-        // Not what the status says of the key before, where others may have written more.
-        revision: spec.map_or(0, |spec| spec.rotation.revision),
-        time: reading(gathered)?.now,
+        revision: issue.revision,
+        time: issue.time,
     };
     let made = MadeKey {
         plain,
@@ -107,16 +105,16 @@ fn make(gathered: &PassInput, context: &Context) -> Result<StepOutcome, KeyError
 async fn announce(
     gathered: &PassInput,
     hash: KeyHash,
-    is_reissue: bool,
+    reissued: Option<Timestamp>,
     context: &Context,
 ) -> Result<StepOutcome, KeyError> {
     let issued = issued(gathered, &hash)?;
     let before = gathered.subject.status.clone();
     let mut reissues = before.reissues;
-    if is_reissue {
+    if let Some(time) = reissued {
         let next = Reissue {
             key_id: issued.key_id.to_string(),
-            time: reading(gathered)?.now,
+            time,
         };
         let announced = &before.unrevealed;
         let is_begun = |last: &Reissue| announced.iter().any(|issued| issued.key_id == last.key_id);

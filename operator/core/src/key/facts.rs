@@ -128,7 +128,7 @@ impl<H: Copy + Ord, P> Facts<H, P> {
     }
 }
 
-/// Record of how the current key was issued.
+/// Record of how a key is issued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Issue {
     /// Revision that asked for it.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use water_domain::Timestamp;
 
-use super::facts::KeyRules;
+use super::facts::{Issue, KeyRules};
 
 /// Part of the cluster that [`Step::Amend`] writes, as messages name it.
 pub const METADATA: &str = "the labels, annotations or owners of the ApiKey's Secret";
@@ -26,14 +26,14 @@ pub enum Decision<H, P> {
 pub enum Step<H, P> {
     /// Add the finalizer.
     Finalize,
-    /// Draw a key's text, which stays in memory.
-    Make,
+    /// Draw the text of a key that is issued so; it stays in memory.
+    Make(Issue),
     /// Name a hash and the WaterDataApi in the status.
     Announce {
         /// The hash.
         hash: H,
-        /// Whether the Secret was deleted or edited, which is counted.
-        is_reissue: bool,
+        /// Time of a reissue, which is counted: the Secret was deleted or edited.
+        reissued: Option<Timestamp>,
     },
     /// Name in the status from when on a brought hash is refused that is being replaced. A directory that
     /// is rebuilt ends it then, too.
@@ -75,7 +75,7 @@ impl<H, P> Step<H, P> {
     /// Part of the cluster that the step writes, as messages name it.
     pub fn written(&self) -> Option<&'static str> {
         match self {
-            Self::Make | Self::Declare(_) => None,
+            Self::Make(_) | Self::Declare(_) => None,
             Self::Finalize | Self::Release(_) => {
                 Some("the finalizer waterdata.dev/revoke of the ApiKey")
             }

@@ -42,12 +42,12 @@ pub fn decided(
                 .filter(|status| *status != object.status)
                 .map(Write::Report),
             Do(step) => match planted::mistaken(step, &seen, mistake) {
-                Some(Step::Make) if next.keys[key].issued < hashes => {
+                Some(Step::Make(_)) if next.keys[key].issued < hashes => {
                     make(&mut next, number, key, &seen);
                     continue;
                 }
                 // The bound is reached.
-                None | Some(Step::Make | Step::Amend) => None,
+                None | Some(Step::Make(_) | Step::Amend) => None,
                 Some(step) => Some(write(step, &next, number, key, &confirmed)),
             },
         };
@@ -91,7 +91,7 @@ fn write(step: Step<u8, ()>, system: &System, number: usize, key: usize, object:
             Write::Replace(hash, retiring)
         }
         Step::Release(_) => Write::Release,
-        Step::Make | Step::Amend => unreachable!("none is a write of the model"),
+        Step::Make(_) | Step::Amend => unreachable!("none is a write of the model"),
     }
 }
 

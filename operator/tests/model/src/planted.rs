@@ -58,7 +58,7 @@ fn unannounced(seen: &Facts<u8, ()>) -> Option<Step<u8, ()>> {
     let is_unannounced = !seen.is_deleting && !seen.ledger.names(&hash);
     is_unannounced.then_some(Step::Announce {
         hash,
-        is_reissue: false,
+        reissued: None,
     })
 }
 

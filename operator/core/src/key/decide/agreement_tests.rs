@@ -157,7 +157,7 @@ fn steps(case: &mut Case) -> bool {
         Report(_) => return false,
         Do(Step::Finalize | Step::Release(_)) => panic!("{case:?}"),
         // Key 10 is the first one that is made.
-        Do(Step::Make) => {
+        Do(Step::Make(_)) => {
             let last = case.named.iter().max().copied();
             case.made = Some(last.unwrap_or(0).max(9) + 1);
         }

@@ -62,8 +62,8 @@ pub fn brought<H: Copy + Ord, P: Clone + Ord>(
     let mut records: BTreeMap<H, KeyRules<P>> = others(facts, spec, hash, only, directory);
     records.insert(hash, spec.rules.clone());
     if !facts.ledger.names(&hash) {
-        let is_reissue = false;
-        return Goal::new(records, After::Nothing(Step::Announce { hash, is_reissue }));
+        let reissued = None;
+        return Goal::new(records, After::Nothing(Step::Announce { hash, reissued }));
     }
     let in_force = After::Acknowledged(Report(Verdict::InForce(hash)));
     let then = match replaceable(facts, hash, directory) {

@@ -8,7 +8,9 @@ use water_domain::{REISSUES, Timestamp};
 
 use super::goal::{After, Goal};
 use super::rules::{earlier, is_past, replaced, retirement};
-use crate::key::facts::{Admission, Content, DirectoryContent, Facts, KeyRules, Secret, Spec};
+use crate::key::facts::{
+    Admission, Content, DirectoryContent, Facts, Issue, KeyRules, Secret, Spec,
+};
 use crate::key::step::Decision::{Do, Report};
 use crate::key::step::{Handover, Hindrance, Refusal, Step, Verdict};
 
@@ -52,11 +54,11 @@ pub fn generated<H: Copy + Ord, P: Clone + Ord>(
         } if (is_requested || facts.ledger.names(&content.hash))
             && is_adoptable(facts, content.hash, directory) =>
         {
-            let (hash, is_reissue) = (content.hash, false);
+            let (hash, reissued) = (content.hash, None);
             let step = if facts.ledger.names(&hash) {
                 Step::Amend
             } else {
-                Step::Announce { hash, is_reissue }
+                Step::Announce { hash, reissued }
             };
             Goal::new(BTreeMap::new(), After::Nothing(step))
         }
@@ -236,7 +238,8 @@ fn renewed<H: Copy + Ord, P: Clone + Ord>(
     let then = match (halted, facts.made) {
         (Some(verdict), _) => After::Declared(Report(verdict)),
         (None, Some(hash)) if !is_next_announced => {
-            After::Declared(Do(Step::Announce { hash, is_reissue }))
+            let reissued = is_reissue.then_some(directory.now);
+            After::Declared(Do(Step::Announce { hash, reissued }))
         }
         (None, Some(made)) if records.contains_key(&made) => {
             After::Acknowledged(Do(match facts.secret {
@@ -244,7 +247,11 @@ fn renewed<H: Copy + Ord, P: Clone + Ord>(
                 _ => Step::Replace(handover(made)),
             }))
         }
-        (None, _) => After::Declared(Do(Step::Make)),
+        (None, _) => After::Declared(Do(Step::Make(Issue {
+            // Not what the status says of the key before, where others may have written more.
+            revision: spec.rotation.revision,
+            time: directory.now,
+        }))),
     };
     Goal::new(records, then)
 }

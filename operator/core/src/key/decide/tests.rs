@@ -6,7 +6,7 @@ use water_domain::Timestamp;
 
 use super::*;
 use crate::key::facts::{
-    Admission, Content, DirectoryContent, KeyRules, Restrictions, Rotation, Secret, Spec,
+    Admission, Content, DirectoryContent, Issue, KeyRules, Restrictions, Rotation, Secret, Spec,
 };
 use crate::key::ledger::Ledger;
 use crate::key::step::Handover;
@@ -187,13 +187,26 @@ fn decided(case: &Case) -> String {
     match decide(case) {
         Report(verdict) => format!("{verdict:?}"),
         Do(Step::Declare(declaration)) => told(&declaration),
-        Do(Step::Announce { hash, is_reissue }) => {
-            format!("Announce({hash}){}", if is_reissue { " again" } else { "" })
+        Do(Step::Make(issue)) => {
+            let (revision, time) = (case.spec.as_ref().unwrap().rotation.revision, now(case));
+            assert_eq!(issue, Issue { revision, time });
+            "Make".into()
+        }
+        Do(Step::Announce { hash, reissued }) => {
+            assert!(reissued.is_none_or(|at| at == now(case)));
+            format!("Announce({hash}){}", reissued.map_or("", |_| " again"))
         }
         Do(Step::Retire { hash, at }) => format!("Retire({hash}) at {}", at.as_millis()),
         Do(Step::Reveal(handover)) => format!("Reveal{}", pair(&handover)),
         Do(Step::Replace(handover)) => format!("Replace{}", pair(&handover)),
         Do(step) => format!("{step:?}"),
+    }
+}
+
+fn now(case: &Case) -> Timestamp {
+    match &case.directory {
+        Directory::Open(directory) => directory.now,
+        _ => panic!("the directory is not open"),
     }
 }
 
