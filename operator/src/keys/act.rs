@@ -4,9 +4,9 @@ use kube::Api;
 use tokio::time::Instant;
 use tracing::info;
 use water_domain::{KeyHash, KeyPrefix, PlainKey, PlanName, Timestamp};
-use water_keystore::{Owner, WriteError};
+use water_keystore::WriteError;
 use water_operator_core::key::facts::{Issue, KeyRules, Secret};
-use water_operator_core::key::ledger::{self, Ledger};
+use water_operator_core::key::ledger;
 use water_operator_core::key::step::{Declaration, Handover, Release, Step};
 use water_resources::api_key::{ApiKeyStatus, ApiName, Reissue};
 use water_resources::{ApiKey, WaterDataApi};
@@ -16,7 +16,7 @@ use super::error::KeyError;
 use super::gather::{DirectoryReading, PassInput};
 use super::memory::MadeKey;
 use super::record::{self, Issuance};
-use super::secret::SecretData;
+use super::secret::{SecretData, StoredSecret};
 use super::{finalizer, status};
 use crate::context::Context;
 use crate::directories::DirectoryError;
@@ -50,6 +50,7 @@ pub async fn act(
         return Err(KeyError::Undone(written));
     }
     let done = carried_out(gathered, step, context).await;
+    let done = done.unwrap_or(Err(KeyError::Unread));
     match &done {
         Ok(StepOutcome::Step) if is_limited => limit.count(uid, progress, now),
         Err(KeyError::Undone(_)) if is_limited => limit.exhaust(uid, progress, now),
@@ -58,27 +59,46 @@ pub async fn act(
     done.map_err(|error| error.of_write(written))
 }
 
+/// Carries a step out, with what was read for it; `None`: that is incomplete.
 async fn carried_out(
     gathered: &PassInput,
     step: Step<KeyHash, PlanName>,
     context: &Context,
-) -> Result<StepOutcome, KeyError> {
-    match step {
+) -> Option<Result<StepOutcome, KeyError>> {
+    let key = gathered.subject.key.as_ref().ok();
+    let admitted = key.zip(gathered.api.as_ref());
+    Some(match step {
         Step::Finalize => finalize(gathered, context).await,
         Step::Make(issue) => make(gathered, issue, context),
-        Step::Announce { hash, reissued } => announce(gathered, hash, reissued, context).await,
-        Step::Retire { hash, at } => retire(gathered, hash, at, context).await,
-        Step::Declare(declaration) => declare(gathered, declaration, context).await,
-        Step::Reveal(handover) | Step::Replace(handover) => {
-            hand_over(gathered, handover, context).await
+        Step::Announce { hash, reissued } => {
+            let status = announced(gathered, gathered.issued.get(&hash)?, reissued);
+            put(key?, status, context).await
         }
-        Step::Amend => amend(gathered, context).await,
+        Step::Retire { hash, at } => {
+            let status = retiring(gathered, gathered.issued.get(&hash)?, at);
+            put(key?, status, context).await
+        }
+        Step::Declare(wanted) => {
+            let reading = gathered.reading.as_ref()?;
+            let declaration = declaration(gathered, reading, wanted)?;
+            declare(gathered, reading, &declaration, context).await
+        }
+        Step::Reveal(handover) | Step::Replace(handover) => {
+            let made = gathered.made.as_ref();
+            let made = made.filter(|made| made.issued.hash == handover.hash)?;
+            hand_over(gathered, admitted?, made, handover, context).await
+        }
+        Step::Amend => {
+            let (admitted, secret) = (admitted?, gathered.secret.as_ref()?);
+            let issued = secret.issued.as_ref()?;
+            amend(gathered, admitted, secret, issued, context).await
+        }
         Step::Release(release) => let_go(gathered, release, context).await,
-    }
+    })
 }
 
 async fn finalize(gathered: &PassInput, context: &Context) -> Result<StepOutcome, KeyError> {
-    let written = finalizer::add(decoded(gathered)?, &api(gathered, context)).await?;
+    let written = finalizer::add(&gathered.subject.meta, &api(gathered, context)).await?;
     context.memory.keep_written(&written);
     Ok(StepOutcome::Step)
 }
@@ -102,13 +122,8 @@ fn make(gathered: &PassInput, issue: Issue, context: &Context) -> Result<StepOut
     Ok(StepOutcome::Step)
 }
 
-async fn announce(
-    gathered: &PassInput,
-    hash: KeyHash,
-    reissued: Option<Timestamp>,
-    context: &Context,
-) -> Result<StepOutcome, KeyError> {
-    let issued = issued(gathered, &hash)?;
+/// The status that names a key which is about to be published.
+fn announced(gathered: &PassInput, issued: &Issuance, reissued: Option<Timestamp>) -> ApiKeyStatus {
     let before = gathered.subject.status.clone();
     let mut reissues = before.reissues;
     if let Some(time) = reissued {
@@ -125,46 +140,36 @@ async fn announce(
         reissues,
         ..before
     };
-    let ledger = gathered.facts.ledger.clone().announce(hash);
-    put(gathered, before, &ledger, context).await
+    let ledger = gathered.facts.ledger.clone().announce(issued.hash);
+    record::named(before, &ledger, &gathered.issued)
 }
 
-async fn retire(
-    gathered: &PassInput,
-    hash: KeyHash,
-    at: Timestamp,
-    context: &Context,
-) -> Result<StepOutcome, KeyError> {
-    issued(gathered, &hash)?;
-    let ledger = gathered.facts.ledger.clone();
-    let ledger = ledger.retire(hash, at, gathered.subject.brought);
-    put(gathered, gathered.subject.status.clone(), &ledger, context).await
+/// The status that names the end of a key.
+fn retiring(gathered: &PassInput, issued: &Issuance, at: Timestamp) -> ApiKeyStatus {
+    let (subject, ledger) = (&gathered.subject, gathered.facts.ledger.clone());
+    let ledger = ledger.retire(issued.hash, at, subject.brought);
+    record::named(subject.status.clone(), &ledger, &gathered.issued)
 }
 
-/// Writes the status with the keys of this ledger.
+/// Writes a status that names other keys.
 async fn put(
-    gathered: &PassInput,
-    before: ApiKeyStatus,
-    ledger: &Ledger<KeyHash>,
+    key: &ApiKey,
+    status: ApiKeyStatus,
     context: &Context,
 ) -> Result<StepOutcome, KeyError> {
-    let status = record::named(before, ledger, &gathered.issued);
-    status::put(decoded(gathered)?, status, context).await?;
+    status::put(key, status, context).await?;
     Ok(StepOutcome::Step)
 }
 
 async fn declare(
     gathered: &PassInput,
-    wanted: Declaration<KeyHash, PlanName>,
+    reading: &DirectoryReading,
+    declaration: &water_keystore::Declaration,
     context: &Context,
 ) -> Result<StepOutcome, KeyError> {
-    let reading = reading(gathered)?;
-    let owner = record::owner(&gathered.subject.meta);
-    let (number, is_last) = (wanted.number, wanted.is_last);
-    let declaration = declaration(gathered, reading, wanted, owner.clone())?;
     let directories = &context.directories;
     let declared = match directories
-        .declare(&reading.open, &reading.writer, &declaration)
+        .declare(&reading.open, &reading.writer, declaration)
         .await
     {
         Ok(declared) => declared,
@@ -174,10 +179,11 @@ async fn declare(
         }
         Err(error) => return Err(error.into()),
     };
-    let happened = changes::told(&reading.records, &declaration, &declared.refused);
+    let happened = changes::told(&reading.records, declaration, &declared.refused);
     context
         .events
         .report(&gathered.subject.reference(), &happened);
+    let is_last = declaration.is_last;
     let id = DeclarationId {
         generation: declared.applied.generation,
         // What is gone has no number any more.
@@ -187,8 +193,9 @@ async fn declare(
     reading
         .open
         .pending
-        .begin(&owner, id, declared.applied, Instant::now());
-    let is_done = declared.refused.is_empty() && (is_last || declared.number != number);
+        .begin(&declaration.owner, id, declared.applied, Instant::now());
+    let is_changed = is_last || declared.number != declaration.number;
+    let is_done = declared.refused.is_empty() && is_changed;
     Ok(if is_done {
         StepOutcome::Step
     } else {
@@ -200,24 +207,21 @@ fn declaration(
     gathered: &PassInput,
     reading: &DirectoryReading,
     wanted: Declaration<KeyHash, PlanName>,
-    owner: Owner,
-) -> Result<water_keystore::Declaration, KeyError> {
-    let account = gathered.subject.account.as_ref();
+) -> Option<water_keystore::Declaration> {
+    let subject = &gathered.subject;
     let record = |(hash, rules): (KeyHash, KeyRules<PlanName>)| {
-        let record = match (gathered.issued.get(&hash), reading.records.get(&hash)) {
-            (Some(issued), _) => {
-                issued.record(account.ok_or(KeyError::Unread("an account"))?, &rules)
-            }
-            (None, Some(Some(held))) => {
+        let record = match gathered.issued.get(&hash) {
+            Some(issued) => issued.record(subject.account.as_ref()?, &rules),
+            None => {
+                let held = reading.records.get(&hash)?.as_ref()?;
                 record::record(&held.key_id, &held.account, held.revision, &rules)
             }
-            (None, _) => return Err(KeyError::Unread("a key")),
         };
-        Ok((hash, record))
+        Some((hash, record))
     };
-    let records: Result<_, KeyError> = wanted.records.into_iter().map(record).collect();
-    Ok(water_keystore::Declaration {
-        owner,
+    let records: Option<_> = wanted.records.into_iter().map(record).collect();
+    Some(water_keystore::Declaration {
+        owner: record::owner(&subject.meta),
         number: wanted.number,
         records: records?,
         withdrawn: wanted.withdrawn,
@@ -231,17 +235,12 @@ fn declaration(
 /// Creates the Secret, or writes the existing one.
 async fn hand_over(
     gathered: &PassInput,
+    (key, api): (&ApiKey, &WaterDataApi),
+    made: &MadeKey,
     handover: Handover<KeyHash>,
     context: &Context,
 ) -> Result<StepOutcome, KeyError> {
-    let (uid, key, api) = (
-        gathered.subject.uid(),
-        decoded(gathered)?,
-        installation(gathered)?,
-    );
-    let made = gathered.made.as_ref();
-    let made = made.filter(|made| made.issued.hash == handover.hash);
-    let made = made.ok_or(KeyError::Unread("a key's text"))?;
+    let uid = gathered.subject.uid();
     let before = |(hash, at)| Some((gathered.issued.get(&hash)?.clone(), at));
     let before = handover.retiring.and_then(before);
     let secrets = &context.secrets;
@@ -300,12 +299,13 @@ fn report_revoked(gathered: &PassInput, context: &Context) {
     }
 }
 
-async fn amend(gathered: &PassInput, context: &Context) -> Result<StepOutcome, KeyError> {
-    let (key, api) = (decoded(gathered)?, installation(gathered)?);
-    let secret = gathered.secret.as_ref();
-    let (secret, issued) = secret
-        .and_then(|secret| Some((secret, secret.issued.as_ref()?)))
-        .ok_or(KeyError::Unread("a Secret"))?;
+async fn amend(
+    gathered: &PassInput,
+    (key, api): (&ApiKey, &WaterDataApi),
+    secret: &StoredSecret,
+    issued: &Issuance,
+    context: &Context,
+) -> Result<StepOutcome, KeyError> {
     match context.secrets.amend(key, issued, api, secret).await? {
         Some(meta) => {
             let subject = &gathered.subject;
@@ -365,26 +365,6 @@ fn not_revoked(place: Option<&ApiName>) -> String {
          of this operator that could be read holds a key of the ApiKey; its own Redis was not reached and may hold the \
          key still: a WaterDataApi that is created again rebuilds the key directory without it"
     )
-}
-
-fn decoded(gathered: &PassInput) -> Result<&ApiKey, KeyError> {
-    let key = gathered.subject.key.as_ref();
-    key.map_err(|_| KeyError::Unread("an ApiKey that can be decoded"))
-}
-
-fn issued<'a>(gathered: &'a PassInput, hash: &KeyHash) -> Result<&'a Issuance, KeyError> {
-    let issued = gathered.issued.get(hash);
-    issued.ok_or(KeyError::Unread("a key"))
-}
-
-fn installation(gathered: &PassInput) -> Result<&WaterDataApi, KeyError> {
-    let api = gathered.api.as_ref();
-    api.ok_or(KeyError::Unread("a WaterDataApi"))
-}
-
-fn reading(gathered: &PassInput) -> Result<&DirectoryReading, KeyError> {
-    let reading = gathered.reading.as_ref();
-    reading.ok_or(KeyError::Unread("a directory"))
 }
 
 fn api(gathered: &PassInput, context: &Context) -> Api<ApiKey> {

@@ -38,8 +38,8 @@ pub enum KeyError {
     #[error("the Secret is not accepted: {0}")]
     Rejected(String),
     /// A step needs something that the pass has not read: a mistake of this program.
-    #[error("a step without {0}")]
-    Unread(&'static str),
+    #[error("a step needs something that was not read")]
+    Unread,
     /// The system has no randomness.
     #[error("asking the system for random bytes: {0}")]
     Random(#[from] getrandom::Error),
@@ -109,7 +109,7 @@ impl KeyError {
                 let message = format!("{self}: see why in its status");
                 (Reason::Waiting, message)
             }
-            Self::Unread(_) | Self::Random(_) => {
+            Self::Unread | Self::Random(_) => {
                 let message =
                     format!("{self}: tried again; restart the operator, and report this mistake");
                 (Reason::OperatorError, message)

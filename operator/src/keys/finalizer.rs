@@ -1,7 +1,7 @@
 //! The finalizer that keeps an ApiKey until its key is revoked.
 
+use kube::Api;
 use kube::api::{ObjectMeta, Patch, PatchParams};
-use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use water_resources::ApiKey;
 use water_resources::api_key::FINALIZER;
@@ -18,15 +18,12 @@ pub fn is_on(meta: &ObjectMeta) -> bool {
 
 /// Adds the finalizer. The version that was read makes the write fail when somebody else wrote: another's
 /// finalizers are not lost.
-pub async fn add(key: &ApiKey, api: &Api<ApiKey>) -> kube::Result<ApiKey> {
-    let mut finalizers = others(&key.metadata, api).await?;
+pub async fn add(meta: &ObjectMeta, api: &Api<ApiKey>) -> kube::Result<ApiKey> {
+    let mut finalizers = others(meta, api).await?;
     finalizers.push(FINALIZER.to_owned());
-    let (params, patch) = (
-        PatchParams::apply(RECORD_MANAGER),
-        patch(&key.metadata, &finalizers),
-    );
-    api.patch(&key.name_any(), &params, &Patch::Merge(patch))
-        .await
+    let (params, patch) = (PatchParams::apply(RECORD_MANAGER), patch(meta, &finalizers));
+    let name = meta.name.as_deref().unwrap_or_default();
+    api.patch(name, &params, &Patch::Merge(patch)).await
 }
 
 /// Removes the finalizer of an ApiKey, whether that can be decoded or not; fails likewise. Returns whether it is gone:
