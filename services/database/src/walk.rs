@@ -4,10 +4,14 @@
 //! exactly once. Changes come in the order of their versions, up to the version at which the walk began: later
 //! changes belong to the next walk. Versions become visible in their order, because a load takes the next one under a
 //! lock that it holds until it commits.
+//!
+//! Each page ends with the newest version that it may have shown. Tokens and cursors carry it beside the version at
+//! which the walk began, so that the loss of a load is noticed even if only later pages have met that load.
 
 mod cursor;
 mod entry;
 
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use water_domain::AccountId;
 
@@ -16,7 +20,7 @@ use crate::error::Error;
 use crate::moment::Moment;
 use crate::writer::History;
 use cursor::State;
-pub use cursor::{Cursor, Place, Token, WalkError};
+pub use cursor::{Cursor, Place, Token, Version, WalkError};
 pub use entry::{Entry, Portion, Record};
 
 /// Starting point of a part of a walk.
@@ -63,16 +67,13 @@ impl Walk {
         account: &AccountId,
         start: Start,
     ) -> Result<Self, WalkError> {
-        let (began, since) = match &start {
-            Start::Rows => (None, None),
-            Start::Changes(known) => (None, Some(*known)),
-            Start::At(cursor) => (Some(cursor.began), cursor.since),
+        let known = match &start {
+            Start::Rows => None,
+            Start::Changes(known) => Some(*known),
+            Start::At(cursor) => Some(cursor.began),
         };
-        let [first, second] = [began, since].map(|known| known.map(|known| known.version));
         let state = |connection: Connection| async move {
-            let parameters: [&(dyn ToSql + Sync); 4] =
-                [&history.as_str(), &account.as_str(), &first, &second];
-            let row = connection.row(STATE, &parameters).await;
+            let row = read_state(&connection, history, account, known).await;
             (connection, row)
         };
         let (connection, row) = database.ask_and_keep(BEGINNING, state).await?;
@@ -83,13 +84,19 @@ impl Walk {
                 id: row.get(1),
                 at: row.get::<_, Moment>(2).0,
                 purge: row.get(3),
+                seen: version(&row),
             },
             may_catch_up: row.get(4),
         };
-        for (known, id) in [(began, row.get(5)), (since, row.get(6))] {
-            if let Some(known) = known {
-                state.must_continue(&known, id, BEGINNING)?;
-            }
+        if let Some(known) = known {
+            state.must_continue(&known, [row.get(5), row.get(6)], BEGINNING)?;
+        }
+        // A server that has the state at which the walk began has the one since which it asks, too.
+        if let Start::At(Cursor {
+            since: Some(since), ..
+        }) = &start
+        {
+            state.must_remember(since)?;
         }
         let state = state.token;
         let rows = u64::try_from(row.get::<_, i64>(7)).unwrap_or(0);
@@ -157,18 +164,48 @@ impl Walk {
         self.total
     }
 
-    /// The state at which the walk began; later changes belong to the next walk.
-    pub fn began(&self) -> Token {
-        self.began
-    }
-
-    /// Returns the cursor from which another request continues after this entry.
-    pub fn cursor(&self, after: Place) -> Cursor {
-        Cursor {
+    /// Ends a page. Returns the token of the state at which the walk began, since later changes belong to the next
+    /// walk, and the cursor from which another request continues after this entry, if there is one. Both know the
+    /// newest version that the walk may have shown.
+    pub async fn end(mut self, after: Option<Place>) -> Result<(Token, Option<Cursor>), Error> {
+        const ATTEMPT: &str = "reading the version at the end of a page";
+        let connection = self.idle.take();
+        let state = read_state(&connection, self.history, &self.account, None);
+        let row = answer(ATTEMPT, state).await;
+        let row = connection.answered(row)?;
+        let began = Token {
+            seen: self.began.seen.or_newer(version(&row)),
+            ..self.began
+        };
+        let next = after.map(|after| Cursor {
             since: self.since,
-            began: self.began,
+            began,
             after,
-        }
+        });
+        Ok((began, next))
+    }
+}
+
+/// Reads the history's state, and the server's ids for the versions that a client knows.
+async fn read_state(
+    connection: &Connection,
+    history: History,
+    account: &AccountId,
+    known: Option<Token>,
+) -> Result<Row, tokio_postgres::Error> {
+    let (began, seen) = known
+        .map(|known| (known.version, known.seen.number))
+        .unzip();
+    let parameters: [&(dyn ToSql + Sync); 4] =
+        [&history.as_str(), &account.as_str(), &began, &seen];
+    connection.row(STATE, &parameters).await
+}
+
+/// The version of a state that was read.
+fn version(state: &Row) -> Version {
+    Version {
+        number: state.get(0),
+        id: state.get(1),
     }
 }
 

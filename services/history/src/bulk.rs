@@ -12,7 +12,7 @@ use http::HeaderValue;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use water_database::Database;
-use water_database::walk::{Cursor, Walk, WalkError};
+use water_database::walk::{Cursor, Place, Walk, WalkError};
 use water_domain::Format;
 use water_http::representation::{CACHE_HISTORY, DESCRIBED_BY};
 use water_http::{Identity, Problem, Query, Representation};
@@ -79,7 +79,6 @@ impl Bulk {
         };
         let PageRequest {
             start,
-            begins,
             parameter,
             limit,
         } = asked;
@@ -88,18 +87,15 @@ impl Bulk {
             WalkError::Expired => Problem::cursor_expired(parameter),
             WalkError::Database(error) => error.into(),
         })?;
-        let token = begins.then(|| opaque::token(&walk.began(), whose));
         let total = walk.total();
         let body = Body::new::<R>(format, walk.tells_changes());
-        let (body, next) = fill(walk, body, limit.into()).await?;
+        let (walk, body, last) = fill(walk, body, limit.into()).await?;
+        let (token, next) = walk.end(last).await?;
         let page = off_thread(move || Representation::new(body.end(), CACHE_HISTORY)).await?;
         let page = page
             .in_format(format)
-            .with_link(link::<R>(limit, next, whose, form));
-        let page = match token {
-            Some(token) => page.with_changes_token(ascii(token)),
-            None => page,
-        };
+            .with_link(link::<R>(limit, next, whose, form))
+            .with_changes_token(ascii(opaque::token(&token, whose)));
         Ok(match total {
             Some(total) => page.with_total(total),
             None => page,
@@ -107,9 +103,13 @@ impl Bulk {
     }
 }
 
-/// Fills a page up to its limit or its largest size, and returns the cursor of the next one. While rows are written,
-/// the next ones are read.
-async fn fill(walk: Walk, mut body: Body, limit: usize) -> Result<(Body, Option<Cursor>), Problem> {
+/// Fills a page up to its limit or its largest size, and returns its last place if another page follows. While rows are
+/// written, the next ones are read.
+async fn fill(
+    walk: Walk,
+    mut body: Body,
+    limit: usize,
+) -> Result<(Walk, Body, Option<Place>), Problem> {
     let mut left = limit;
     let (mut walk, mut portion) = walk.portion(left.min(PORTION)).await?;
     let mut last = None;
@@ -125,15 +125,14 @@ async fn fill(walk: Walk, mut body: Body, limit: usize) -> Result<(Body, Option<
         } else {
             let (body, added) = writing.await??;
             last = added.last.or(last);
-            let next = last.filter(|_| more || added.full);
-            return Ok((body, next.map(|last| walk.cursor(last))));
+            return Ok((walk, body, last.filter(|_| more || added.full)));
         };
         let (written, next) = tokio::join!(writing, next);
         let added;
         ((body, added), (walk, portion)) = (written??, next?);
         last = added.last.or(last);
         if added.full {
-            return Ok((body, last.map(|last| walk.cursor(last))));
+            return Ok((walk, body, last));
         }
     }
 }

@@ -44,6 +44,6 @@ assert len(rows) == int(pages[0].headers["X-Total-Count"]), "rows of the walk, a
 for row in rows:
     print(row.id, row.global_score, row.created_at.isoformat())
 
-# The token of the first page: what changes during the walk belongs to the next one.
-changed = walk(client, changed_since=pages[0].headers["X-Changes-Token"])
+# The token of the last page, of the state at which the walk began: what changes during it belongs to the next one.
+changed = walk(client, changed_since=pages[-1].headers["X-Changes-Token"])
 print("changed", [line(text) for answer in changed for text in answer.text.splitlines()])

@@ -57,6 +57,7 @@ for (const row of rows) {
   console.log("deleted" in row ? row.deleted.id : `${row.id} ${row.globalScore} ${row.createdAt}`);
 }
 
-// The token of the first page: what changes during the walk belongs to the next one.
-const changes = await walk({ changedSince: pages[0].headers.get("x-changes-token") ?? "" });
+// The token of the last page, of the state at which the walk began: what changes during it belongs to the next one.
+const last = pages.at(-1) ?? pages[0];
+const changes = await walk({ changedSince: last.headers.get("x-changes-token") ?? "" });
 console.log("changed", changes.flatMap(({ lines }) => lines));

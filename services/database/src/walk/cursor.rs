@@ -10,6 +10,15 @@ use crate::version_id::VersionId;
 /// Time within which a client must ask for changes. Deletions are kept a little longer.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(90 * 24);
 
+/// A version of a dataset, as one database has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Version {
+    /// The number, which another load gets after a restore.
+    pub number: i64,
+    /// The random id, which no other load gets.
+    pub id: VersionId,
+}
+
 /// A state of an account's history: all changes up to a version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Token {
@@ -21,6 +30,8 @@ pub struct Token {
     pub purge: i64,
     /// Time at which it was read, by the database's clock.
     pub at: Timestamp,
+    /// Newest version that the walk may have shown: its pages may have rows of later loads, or lack what these deleted.
+    pub seen: Version,
 }
 
 /// Position of a walk.
@@ -66,32 +77,52 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Refuses a known state that this one does not continue. `id` is this server's id for its version.
-    pub(super) fn must_continue(
-        &self,
-        known: &Token,
-        id: Option<VersionId>,
-        attempt: &'static str,
-    ) -> Result<(), WalkError> {
-        let Self {
-            token: state,
-            may_catch_up,
-        } = self;
+    /// Refuses a known state since which a purge or the time has removed what its client must hear of.
+    pub(super) fn must_remember(&self, known: &Token) -> Result<(), WalkError> {
+        let state = &self.token;
         let age = state.at.as_millis().saturating_sub(known.at.as_millis());
         if known.purge < state.purge || age > TOKEN_LIFETIME.as_millis() as i64 {
             return Err(WalkError::Expired);
         }
-        if known.version > state.version || known.purge > state.purge {
+        Ok(())
+    }
+
+    /// Refuses a known state that this one does not continue. `ids` are this server's ids for its version and for the
+    /// newest that the client has seen.
+    pub(super) fn must_continue(
+        &self,
+        known: &Token,
+        ids: [Option<VersionId>; 2],
+        attempt: &'static str,
+    ) -> Result<(), WalkError> {
+        self.must_remember(known)?;
+        let Self {
+            token: state,
+            may_catch_up,
+        } = self;
+        let newest = known.version.max(known.seen.number);
+        if newest > state.version || known.purge > state.purge {
             return Err(if *may_catch_up {
                 Error::behind(attempt).into()
             } else {
                 WalkError::Expired
             });
         }
-        if id == Some(known.id) {
+        if ids == [Some(known.id), Some(known.seen.id)] {
             Ok(())
         } else {
             Err(WalkError::Expired)
+        }
+    }
+}
+
+impl Version {
+    /// Returns the newer of both. A pooler may have moved the connection to a server that is behind.
+    pub(super) fn or_newer(self, other: Self) -> Self {
+        if other.number > self.number {
+            other
+        } else {
+            self
         }
     }
 }
@@ -128,6 +159,18 @@ mod tests {
             id: ID,
             purge,
             at,
+            seen: Version {
+                number: version,
+                id: ID,
+            },
+        }
+    }
+
+    /// The token of a walk that began at version 3 and has met this one.
+    fn met(number: i64) -> Token {
+        Token {
+            seen: Version { number, id: ID },
+            ..token(3, 2, 100)
         }
     }
 
@@ -142,10 +185,13 @@ mod tests {
     #[test]
     fn a_state_continues_those_of_90_days_before_it() {
         for known in [token(5, 2, 100), token(0, 2, 10)] {
-            assert!(state(false).must_continue(&known, Some(ID), "").is_ok());
+            let continued = state(false).must_continue(&known, [Some(ID); 2], "");
+            assert!(continued.is_ok());
         }
         for known in [token(5, 1, 100), token(5, 2, 9)] {
-            let refused = state(true).must_continue(&known, Some(ID), "");
+            let refused = state(true).must_continue(&known, [Some(ID); 2], "");
+            assert!(matches!(refused, Err(WalkError::Expired)));
+            let refused = state(true).must_remember(&known);
             assert!(matches!(refused, Err(WalkError::Expired)));
         }
     }
@@ -154,18 +200,29 @@ mod tests {
     fn a_version_with_another_id_or_none_has_expired() {
         for id in [None, Some(VersionId([2; 16]))] {
             for may_catch_up in [false, true] {
-                let refused = state(may_catch_up).must_continue(&token(5, 2, 100), id, "");
-                assert!(matches!(refused, Err(WalkError::Expired)));
+                for ids in [[id, Some(ID)], [Some(ID), id]] {
+                    let refused = state(may_catch_up).must_continue(&met(5), ids, "");
+                    assert!(matches!(refused, Err(WalkError::Expired)), "{ids:?}");
+                }
             }
         }
+        let continued = state(false).must_continue(&met(5), [Some(ID); 2], "");
+        assert!(continued.is_ok());
+    }
+
+    #[test]
+    fn the_newest_version_that_was_seen_stays_the_newest() {
+        let [older, newer] = [4, 5].map(|number| met(number).seen);
+        assert_eq!(older.or_newer(newer), newer);
+        assert_eq!(newer.or_newer(older), newer);
     }
 
     #[test]
     fn a_replica_that_is_behind_may_catch_up_and_a_primary_never_does() {
-        for known in [token(6, 2, 100), token(5, 3, 100)] {
-            let refused = state(false).must_continue(&known, Some(ID), "");
+        for known in [token(6, 2, 100), token(5, 3, 100), met(6)] {
+            let refused = state(false).must_continue(&known, [Some(ID); 2], "");
             assert!(matches!(refused, Err(WalkError::Expired)));
-            let refused = state(true).must_continue(&known, None, "");
+            let refused = state(true).must_continue(&known, [Some(ID), None], "");
             let Err(WalkError::Database(error)) = refused else {
                 panic!("{refused:?}");
             };

@@ -38,11 +38,12 @@ impl Fixture {
                     Entry::Deleted(id) => Told::gone(id),
                 });
             }
-            if !portion.has_more() {
-                return Ok((walk.began(), told));
-            }
-            let last = portion.place_before(portion.len()).unwrap();
-            start = Start::At(walk.cursor(last));
+            let last = portion.place_before(portion.len());
+            let (token, next) = walk.end(last.filter(|_| portion.has_more())).await?;
+            let Some(next) = next else {
+                return Ok((token, told));
+            };
+            start = Start::At(next);
         }
     }
 
@@ -98,8 +99,8 @@ async fn only_the_beginning_of_a_walk_through_all_rows_tells_their_number() {
     let walk = begin(&fixture.reader, Start::Rows).await;
     assert_eq!(walk.total(), Some(2));
     let (walk, first) = walk.portion(1).await.unwrap();
-    let rest = walk.cursor(first.place_before(1).unwrap());
-    for start in [Start::Changes(walk.began()), Start::At(rest)] {
+    let (token, rest) = walk.end(first.place_before(1)).await.unwrap();
+    for start in [Start::Changes(token), Start::At(rest.unwrap())] {
         assert_eq!(begin(&fixture.reader, start).await.total(), None);
     }
 }
@@ -166,16 +167,36 @@ async fn what_changes_during_a_walk_belongs_to_the_next() {
     let reader = fixture.reader.clone();
     let walk = begin(&reader, Start::Changes(known)).await;
     let (walk, first) = walk.portion(2).await.unwrap();
+    let (_, rest) = walk.end(first.place_before(2)).await.unwrap();
     // One was sent before, one not yet, and one is new.
     let later = [1, 4, 7].map(|id| row("acme", id, day(id)).score(9.0));
     fixture.load(Analyses, &later).await;
     fixture.delete(&["5"]).await;
-    let rest = Start::At(walk.cursor(first.place_before(2).unwrap()));
+    let rest = Start::At(rest.unwrap());
     let (began, rest) = fixture.walk(rest).await.unwrap();
     assert_eq!(rest, [Told::row(3)]);
     let expected = ["1", "4", "7"].map(|id| Told::Row(id.to_owned(), 9.0));
     let expected = [expected.as_slice(), &[Told::gone(5)]].concat();
     assert_eq!(fixture.since(began).await.1, expected);
+}
+
+#[tokio::test]
+async fn a_page_knows_of_a_load_that_came_after_its_beginning() {
+    let mut fixture = Fixture::new().await;
+    fixture.load(Analyses, &[row("acme", 1, day(1))]).await;
+    let reader = fixture.reader.clone();
+    let walk = begin(&reader, Start::Rows).await;
+    fixture.load(Analyses, &[row("acme", 2, day(2))]).await;
+    let (walk, portion) = walk.portion(3).await.unwrap();
+    assert_eq!(portion.len(), 2);
+    let (token, _) = walk.end(None).await.unwrap();
+    assert_eq!((token.version, token.seen.number), (1, 2));
+    assert_eq!(fixture.since(token).await.1, [Told::row(2)]);
+    // Another load has got the number, as after a restore.
+    fixture.sql(
+        "UPDATE water.versions SET id = gen_random_uuid() WHERE dataset = 'analyses' AND version = 2",
+    );
+    assert!(matches!(fixture.refusal(token).await, WalkError::Expired));
 }
 
 #[tokio::test]
@@ -220,7 +241,8 @@ async fn a_portion_reads_few_rows_wherever_it_stands() {
     let rows = (10_000..16_000).map(|id| row("acme", id, day(id)));
     let rows: Vec<Row> = rows.collect();
     fixture.load(Analyses, &rows).await;
-    let known = begin(&fixture.reader, Start::Rows).await.began();
+    let walk = begin(&fixture.reader, Start::Rows).await;
+    let (known, _) = walk.end(None).await.unwrap();
     let changed: Vec<Row> = rows.iter().map(|row| row.clone().score(2.0)).collect();
     fixture.load(Analyses, &changed).await;
     let starts = [Start::Rows, Start::Changes(known)];

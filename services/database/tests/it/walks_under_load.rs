@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::ensure;
 use tokio::time::Instant;
-use water_database::walk::{Entry, Portion, Start, Token, Walk, WalkError};
+use water_database::walk::{Cursor, Entry, Portion, Start, Token, Walk, WalkError};
 use water_database::writer::History::Analyses;
 use water_database::{Database, Writer};
 use water_domain::Fault;
@@ -55,15 +55,18 @@ async fn churn(mut writer: Writer, end: Arc<AtomicBool>) -> usize {
     round
 }
 
-/// Reads a page of 500 rows on any connection of the pool. One that the busy server did not read in time is asked for
-/// again, as a client does.
-async fn read(reader: &Database, start: &Start) -> (Walk, Portion) {
+/// Reads a page of 500 rows on any connection of the pool, with its token and the cursor of the next one. One that the
+/// busy server did not read in time is asked for again, as a client does.
+async fn read(reader: &Database, start: &Start) -> (Portion, Token, Option<Cursor>) {
     let acme = account("acme");
     let asked = Instant::now();
     loop {
         let page = async {
             let walk = Walk::start(reader, Analyses, &acme, start.clone()).await?;
-            walk.portion(500).await.map_err(WalkError::from)
+            let (walk, portion) = walk.portion(500).await?;
+            let last = portion.place_before(portion.len());
+            let (token, next) = walk.end(last.filter(|_| portion.has_more())).await?;
+            Ok::<_, WalkError>((portion, token, next))
         };
         match page.await {
             Err(WalkError::Database(error)) if error.is_transient() && asked.elapsed() < SOON => {}
@@ -76,12 +79,12 @@ async fn read(reader: &Database, start: &Start) -> (Walk, Portion) {
 async fn walk(reader: &Database, start: Start, mut told: impl FnMut(Entry<'_>)) -> Token {
     let mut start = start;
     loop {
-        let (walk, portion) = read(reader, &start).await;
+        let (portion, token, next) = read(reader, &start).await;
         portion.entries().for_each(|entry| told(entry.unwrap()));
-        if !portion.has_more() {
-            return walk.began();
-        }
-        start = Start::At(walk.cursor(portion.place_before(portion.len()).unwrap()));
+        let Some(next) = next else {
+            return token;
+        };
+        start = Start::At(next);
     }
 }
 

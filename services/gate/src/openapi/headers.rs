@@ -86,7 +86,7 @@ fn described() -> [(&'static str, &'static str, Value); 16] {
         ),
         (
             "X-Changes-Token",
-            "On the first page of a walk in CSV or NDJSON: for `changedSince`, later.",
+            "On each page of a walk in CSV or NDJSON: keep that of the last page, for `changedSince`, later.",
             json!("opaque"),
         ),
         (

@@ -49,9 +49,10 @@ fn query(name: &str, route: &Route) -> Parameter {
             json!("opaque"),
         ),
         "changedSince" => (
-            "CSV and NDJSON only: an `X-Changes-Token` of an earlier walk. Answers the rows that were inserted or changed \
-             since, and the ids that were deleted: NDJSON has a line `{\"deleted\":{\"id\":\"…\"}}` for each, CSV a last column \
-             `deleted` with `true` beside the id and `false` beside the rows. Opaque, never a time; good for 90 days.",
+            "CSV and NDJSON only: the `X-Changes-Token` of an earlier walk's last page. Answers the rows that were \
+             inserted or changed since, and the ids that were deleted: NDJSON has a line \
+             `{\"deleted\":{\"id\":\"…\"}}` for each, CSV a last column `deleted` with `true` beside \
+             the id and `false` beside the rows. Opaque, never a time; good for 90 days.",
             ObjectBuilder::new().schema_type(Type::String),
             json!("opaque"),
         ),

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use water_database::VersionId;
-use water_database::walk::{Cursor, Place, Token};
+use water_database::walk::{Cursor, Place, Token, Version};
 use water_database::writer::History;
 use water_domain::{AccountId, Timestamp};
 
@@ -22,12 +22,13 @@ pub struct Whose<'a> {
 
 /// First bytes of texts: their kind.
 const TOKEN: u8 = 4;
-const CURSOR_OF_ROWS: u8 = 5;
-const CURSOR_OF_CHANGES: u8 = 6;
+const CURSOR_OF_ROWS: u8 = 7;
+const CURSOR_OF_CHANGES: u8 = 8;
 
-/// Same kinds without the ids of versions: it is unknown which database they are of.
+/// Same kinds without the ids of versions, and cursors without the newest version that their walk has met: it is
+/// unknown which database they are of.
 const FORMER_TOKEN: u8 = 1;
-const FORMER_CURSORS: [u8; 2] = [2, 3];
+const FORMER_CURSORS: [u8; 4] = [2, 3, 5, 6];
 
 /// A text that cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,8 +59,13 @@ pub fn read_token(text: &str, whose: Whose<'_>) -> Result<Token, Unusable> {
     }
 }
 
+/// Reads a token to its end. A former one ends before the newest version that its walk has met: it has the one at which
+/// the walk began in its place.
 fn whole_token(mut bytes: &[u8]) -> Option<Token> {
-    let token = read(&mut bytes)?;
+    let mut token = state(&mut bytes)?;
+    if !bytes.is_empty() {
+        token.seen = version(&mut bytes)?;
+    }
     bytes.is_empty().then_some(token)
 }
 
@@ -110,13 +116,39 @@ fn write(bytes: &mut Vec<u8>, token: &Token) {
         bytes.extend(number.to_be_bytes());
     }
     bytes.extend(token.id.0);
+    bytes.extend(token.seen.number.to_be_bytes());
+    bytes.extend(token.seen.id.0);
 }
 
 fn read(bytes: &mut &[u8]) -> Option<Token> {
+    let state = state(bytes)?;
     Some(Token {
-        version: number(bytes)?,
-        purge: number(bytes)?,
-        at: Timestamp::from_millis(number(bytes)?)?,
+        seen: version(bytes)?,
+        ..state
+    })
+}
+
+/// Reads a token up to the newest version that its walk has met.
+fn state(bytes: &mut &[u8]) -> Option<Token> {
+    let (version, purge) = (number(bytes)?, number(bytes)?);
+    let at = Timestamp::from_millis(number(bytes)?)?;
+    let id = VersionId(chunk(bytes)?);
+    let seen = Version {
+        number: version,
+        id,
+    };
+    Some(Token {
+        version,
+        id,
+        purge,
+        at,
+        seen,
+    })
+}
+
+fn version(bytes: &mut &[u8]) -> Option<Version> {
+    Some(Version {
+        number: number(bytes)?,
         id: VersionId(chunk(bytes)?),
     })
 }
@@ -167,6 +199,10 @@ mod tests {
             id: VersionId([7; 16]),
             purge: 3,
             at: Timestamp::parse("2026-07-01T00:00:00.123Z").unwrap(),
+            seen: Version {
+                number: version + 1,
+                id: VersionId([8; 16]),
+            },
         }
     }
 
@@ -254,11 +290,29 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_the_ids_of_versions_is_of_a_former_form() {
+    fn a_token_of_the_former_length_has_seen_what_it_began_with() {
+        with_acme(|acme| {
+            let mut bytes = vec![TOKEN];
+            write(&mut bytes, &known(7));
+            bytes.truncate(41);
+            let began = Version {
+                number: 7,
+                id: VersionId([7; 16]),
+            };
+            let expected = Token {
+                seen: began,
+                ..known(7)
+            };
+            assert_eq!(read_token(&text(bytes, acme), acme), Ok(expected));
+        });
+    }
+
+    #[test]
+    fn a_text_without_the_versions_of_its_walk_is_of_a_former_form() {
         with_acme(|acme| {
             let former = |kind: u8| text([&[kind], [0; 24].as_slice()].concat(), acme);
             assert_eq!(read_token(&former(1), acme), Err(Unusable::Former));
-            for kind in [2, 3] {
+            for kind in [2, 3, 5, 6] {
                 assert_eq!(read_cursor(&former(kind), acme), Err(Unusable::Former));
             }
             assert_eq!(read_cursor(&former(1), acme), Err(Unusable::Foreign));

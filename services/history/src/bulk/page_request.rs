@@ -11,8 +11,6 @@ use crate::bulk::opaque::{self, Unusable, Whose};
 pub struct PageRequest {
     /// Starting point of the page.
     pub start: Start,
-    /// Whether the page is the first of its walk.
-    pub begins: bool,
     /// Parameter that gives the starting point.
     pub parameter: &'static str,
     /// Largest number of rows.
@@ -45,7 +43,6 @@ impl PageRequest {
             }
         };
         Ok(Self {
-            begins: cursor.is_none(),
             start,
             parameter,
             limit,

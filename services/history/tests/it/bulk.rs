@@ -144,7 +144,7 @@ fn rows_of_lines(csv: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn following_next_meets_each_row_once_and_only_the_first_page_has_a_token_and_the_total() {
+async fn following_next_meets_each_row_once_and_each_page_has_a_token_and_the_first_the_total() {
     let (service, mut loader) = empty().await;
     loader.history(History::Analyses, &rows(5345)).await;
     for (query, form, limit) in [
@@ -156,9 +156,9 @@ async fn following_next_meets_each_row_once_and_only_the_first_page_has_a_token_
         let met: Vec<_> = pages.iter().map(ids).collect();
         let expected: Vec<_> = rows(5345).into_iter().map(|row| row.id).collect();
         assert_eq!(met.concat(), expected);
-        let tokens = pages.iter().map(|page| page.header("x-changes-token"));
-        let tokens: Vec<_> = tokens.map(|token| token.is_some()).collect();
-        assert!(tokens[0] && !tokens[1..].contains(&true), "{tokens:?}");
+        for page in &pages {
+            assert!(page.header("x-changes-token").is_some(), "{page:?}");
+        }
         let totals = pages.iter().map(|page| page.header("x-total-count"));
         let totals: Vec<_> = totals.collect();
         assert_eq!(totals[0], Some("5345"));

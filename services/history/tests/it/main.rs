@@ -56,7 +56,7 @@ fn link(answer: &Answer, relation: &str) -> Option<String> {
     Some(link[1..link.find('>').unwrap()].to_owned())
 }
 
-/// The token of a walk's first page.
+/// The token of a page.
 fn token(answer: &Answer) -> String {
     answer.header("x-changes-token").unwrap().to_owned()
 }

@@ -9,7 +9,7 @@ use water_database::writer::History;
 use water_harness::wait_until;
 use water_kit::{Database, Loader, Running, SOON, problem, row, rows};
 
-use crate::bulk::ids;
+use crate::bulk::{ids, walk};
 use crate::changes::since;
 use crate::replica::Site;
 use crate::{ANALYSES, bulk, link, start, token};
@@ -23,7 +23,7 @@ async fn add(loader: &mut Loader, id: &str) {
     loader.history(History::Analyses, &added).await;
 }
 
-/// The ways on from the first page of a walk.
+/// The ways on from a page of a walk.
 struct Walk {
     /// Target of the changes since.
     changes: String,
@@ -32,7 +32,11 @@ struct Walk {
 }
 
 async fn begin(service: &Running) -> Walk {
-    let page = bulk(service, &format!("{ANALYSES}?limit=1"), "csv").await;
+    begin_at(service, &format!("{ANALYSES}?limit=1")).await
+}
+
+async fn begin_at(service: &Running, target: &str) -> Walk {
+    let page = bulk(service, target, "csv").await;
     Walk {
         changes: since(&token(&page)),
         next: link(&page, "next").unwrap(),
@@ -68,6 +72,16 @@ async fn only_what_was_lost_has_expired(restored: &Database, kept: &Walk, lost: 
     check_goes_on(&service, kept, "r-10").await;
 }
 
+fn dump(database: &Database) -> Vec<u8> {
+    let mut dump = database.server.command("pg_dump");
+    let dump = dump
+        .arg(database.url_as("postgres"))
+        .stderr(Stdio::inherit());
+    let dump = dump.output().unwrap();
+    assert!(dump.status.success());
+    dump.stdout
+}
+
 /// Restores a dump of one database into another of the same server.
 fn restore(dump: &[u8], database: &Database) -> Database {
     let name = format!("{}_restored", database.name());
@@ -87,16 +101,55 @@ async fn a_restored_dump_expires_the_tokens_of_loads_that_it_lacks() {
     let mut loader = database.writer().await;
     loader.history(History::Analyses, &rows(3)).await;
     let kept = begin(&service).await;
-    let mut dump = database.server.command("pg_dump");
-    let dump = dump
-        .arg(database.url_as("postgres"))
-        .stderr(Stdio::inherit());
-    let dump = dump.output().unwrap();
-    assert!(dump.status.success());
+    let dump = dump(&database);
     add(&mut loader, "r-9").await;
     let lost = begin(&service).await;
-    let restored = restore(&dump.stdout, &database);
+    let restored = restore(&dump, &database);
     only_what_was_lost_has_expired(&restored, &kept, &lost).await;
+}
+
+#[tokio::test]
+async fn a_restored_dump_expires_walks_that_began_before_a_load_that_it_lacks_and_met_it() {
+    let database = Database::new().await;
+    let service = service_on(&database).await;
+    let mut loader = database.writer().await;
+    let nothing = token(&bulk(&service, ANALYSES, "csv").await);
+    loader.history(History::Analyses, &rows(5)).await;
+    let all = begin(&service).await;
+    let changes = begin_at(&service, &format!("{}&limit=1", since(&nothing))).await;
+    let dump = dump(&database);
+    // Later pages of all rows have both, those of the changes leave out the one that they would have had.
+    let lost = [row("r0001", 9_000), row("r0009", 9_000)];
+    loader.history(History::Analyses, &lost).await;
+    let (mut met, mut lost) = (Vec::new(), Vec::new());
+    for begun in [&all, &changes] {
+        let pages = walk(&service, &begun.next, "csv").await;
+        met.push(pages.iter().flat_map(ids).collect::<Vec<_>>());
+        lost.push(Walk {
+            changes: since(&token(pages.last().unwrap())),
+            next: link(&pages[0], "next").unwrap(),
+        });
+    }
+    let expected = [
+        vec!["r0001", "r0002", "r0003", "r0004", "r0009"],
+        vec!["r0002", "r0003", "r0004"],
+    ];
+    assert_eq!(met, expected);
+    for walk in &lost {
+        assert_eq!(bulk(&service, &walk.changes, "csv").await.status, 200);
+        assert_eq!(bulk(&service, &walk.next, "csv").await.status, 200);
+    }
+
+    let restored = restore(&dump, &database);
+    let service = service_on(&restored).await;
+    for walk in &lost {
+        check_expired(&service, walk).await;
+    }
+    add(&mut restored.writer().await, "r-10").await;
+    for (walk, kept) in lost.iter().zip([&all, &changes]) {
+        check_expired(&service, walk).await;
+        check_goes_on(&service, kept, "r-10").await;
+    }
 }
 
 #[tokio::test]
