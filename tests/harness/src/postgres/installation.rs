@@ -8,12 +8,13 @@ use std::{
     os::unix::fs::{PermissionsExt, chown},
     path::{Path, PathBuf},
     process::Command,
+    sync::{Mutex, PoisonError},
 };
 
 use anyhow::{Context, Result, bail};
 use nix::unistd::{User, geteuid};
 
-use crate::{Disks, process};
+use crate::{Disks, process, scratch};
 
 /// The superuser that `initdb` makes, and the system's user that Debian's package makes.
 pub(super) const SUPERUSER: &str = "postgres";
@@ -70,38 +71,10 @@ impl Installation {
         addresses: &[IpAddr],
         disks: Option<&Disks>,
     ) -> Result<()> {
-        let mut arguments: Vec<OsString> = [
-            "--auth=trust",
-            "--no-sync",
-            "--encoding=UTF8",
-            "--locale=C",
-            "-U",
-            SUPERUSER,
-            "-D",
-        ]
-        .map(Into::into)
-        .into();
-        arguments.push(data.into());
-        let mut words = match disks {
-            None => {
-                make(data)?;
-                Vec::new()
-            }
-            Some(disks) => {
-                for disk in ["data", "wal"] {
-                    make(&disks.outside(disk).join(disk))?;
-                }
-                // Small enough for a small disk.
-                arguments.push("--wal-segsize=1".into());
-                arguments.push("--waldir".into());
-                arguments.push(disks.inside("wal").join("wal").into());
-                disks.enter()
-            }
-        };
-        words.extend(as_server_user("KILL")?);
-        words.push(self.program("initdb").into());
-        words.extend(arguments);
-        run("initdb", &words)?;
+        match disks {
+            Some(disks) => self.initialise_on(disks, data)?,
+            None => copy_files(&self.never_started()?, data)?,
+        }
         if !addresses.is_empty() {
             let mut rules = OpenOptions::new()
                 .append(true)
@@ -109,6 +82,52 @@ impl Installation {
             writeln!(rules, "host all all all scram-sha-256").context("allow other machines")?;
         }
         Ok(())
+    }
+
+    /// Returns the data of a server that is never started, made once in this process: `initdb` takes a second of a core,
+    /// a copy a fraction of it. All copies have the same system identifier.
+    fn never_started(&self) -> Result<PathBuf> {
+        static MADE: Mutex<Option<PathBuf>> = Mutex::new(None);
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(data) = &*made {
+            return Ok(data.clone());
+        }
+        let data = scratch::directory("postgres")?.join("data");
+        make(&data)?;
+        self.initdb(Vec::new(), &data, &[])?;
+        *made = Some(data.clone());
+        Ok(data)
+    }
+
+    /// Makes the directory `data` on the disk `data`, and the one of its write-ahead log on the disk `wal`.
+    fn initialise_on(&self, disks: &Disks, data: &Path) -> Result<()> {
+        for disk in ["data", "wal"] {
+            make(&disks.outside(disk).join(disk))?;
+        }
+        let wal = OsString::from(disks.inside("wal").join("wal"));
+        // Small enough for a small disk.
+        let options = ["--wal-segsize=1".into(), "--waldir".into(), wal];
+        self.initdb(disks.enter(), data, &options)
+    }
+
+    /// Fills the directory `data`. The words `enter` come before the program's own.
+    fn initdb(&self, enter: Vec<OsString>, data: &Path, options: &[OsString]) -> Result<()> {
+        let mut words = enter;
+        words.extend(as_server_user("KILL")?);
+        words.push(self.program("initdb").into());
+        let usual = [
+            "--auth=trust",
+            "--no-sync",
+            "--encoding=UTF8",
+            "--locale=C",
+            "-U",
+            SUPERUSER,
+            "-D",
+        ];
+        words.extend(usual.map(OsString::from));
+        words.push(data.into());
+        words.extend_from_slice(options);
+        run("initdb", &words)
     }
 
     /// Makes the directory `data` with a copy of the server at this port of loopback. With
@@ -139,6 +158,16 @@ fn run(name: &'static str, words: &[OsString]) -> Result<()> {
         bail!("{name}: {}", String::from_utf8_lossy(&output.stderr));
     }
     Ok(())
+}
+
+/// Makes the directory `to` with all files of another one, as the server's user.
+fn copy_files(from: &Path, to: &Path) -> Result<()> {
+    make(to)?;
+    let mut words = as_server_user("KILL")?;
+    words.extend(["cp", "--archive"].map(OsString::from));
+    // With the directory's own permissions, which are its owner's only.
+    words.extend([from.join(".").into(), to.into()]);
+    run("cp", &words)
 }
 
 /// Makes an empty directory of the server's user.

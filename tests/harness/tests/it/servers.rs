@@ -44,6 +44,19 @@ async fn wrong_sql_and_refused_commands_are_errors() -> Result {
 }
 
 #[tokio::test]
+async fn servers_begin_with_copies_of_the_same_data_and_share_nothing_after() -> Result {
+    let [one, other] = [Postgres::start().await?, Postgres::start().await?];
+    let identifier = "SELECT system_identifier FROM pg_control_system()";
+    let [of_one, of_other] = [&one, &other].map(|server| server.sql("postgres", identifier));
+    assert_eq!(of_one?, of_other?);
+    one.sql("postgres", "CREATE TABLE mine ()")?;
+    let is_there = "SELECT to_regclass('mine') IS NOT NULL";
+    assert_eq!(one.sql("postgres", is_there)?, "t");
+    assert_eq!(other.sql("postgres", is_there)?, "f");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_paused_server_answers_when_it_goes_on() -> Result {
     let redis = Redis::start().await?;
     let other = Redis::shared().await?;
