@@ -65,7 +65,7 @@ pub fn apply_secrets(cluster: &Cluster, credentials: &Credentials) -> Result<()>
 }
 
 /// Installs the chart with the images of `version`, or upgrades what is installed. `more` are values
-/// of the chart, `name=value`.
+/// of the chart, `name=value`, numbers among them.
 pub fn install(cluster: &Cluster, version: &str, more: &[String]) -> Result<()> {
     // An interrupted Helm leaves its release pending, and would refuse to touch it.
     let pending =
@@ -91,8 +91,11 @@ pub fn install(cluster: &Cluster, version: &str, more: &[String]) -> Result<()> 
     ])
     // Fields that somebody has tried with kubectl give way.
     .arg("--force-conflicts");
-    for value in values.iter().chain(more) {
+    for value in &values {
         helm.args(["--set-string", value]);
+    }
+    for value in more {
+        helm.args(["--set", value]);
     }
     helm.args(["--set-json", &proxies])
         .args(["--set-json", &format!("portal={}", portal::values())])
