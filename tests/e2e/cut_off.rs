@@ -71,7 +71,8 @@ async fn is_served(cluster: &Cluster, gates: [&Pod; 2], keys: &Keys) -> Result<(
     let delete = ["delete", "apikey", &keys.to_delete, "--wait=false"];
     cluster.kubectl.run(&delete)?;
     let named = async || {
-        let key = cluster.kubectl.get(&["apikey", &keys.to_delete])?;
+        let key = format!("apikey/{}", keys.to_delete);
+        let key = cluster.kubectl.get(&key)?;
         let status = &key["status"];
         ensure!(status["waitingFor"] == json!([gates[0].name]), "{status}");
         Ok(())
@@ -155,9 +156,7 @@ async fn fault_38_an_operator_without_redis_loses_no_deletion_and_no_request() -
     ];
     cluster.kubectl.run(&delete)?;
     let pending = async || {
-        let key = cluster
-            .kubectl
-            .get(&["apikey", "operator-cut-off-deleted"])?;
+        let key = cluster.kubectl.get("apikey/operator-cut-off-deleted")?;
         let ready = condition(&key, "Ready")?;
         ensure!(ready == ("False", "Deleting"), "{}", key["status"]);
         Ok(())

@@ -34,7 +34,7 @@ fn host(namespace: &str) -> String {
 
 /// Runs README.md's `helm install` and returns the chart's notes.
 fn install(cluster: &Cluster, shell: &Shell, namespace: &str) -> Result<String> {
-    let api = cluster.kubectl.get(&["waterdataapi", water_e2e::RELEASE])?;
+    let api = cluster.api()?;
     let image = |field: &str| {
         let value = api["spec"]["image"][field].as_str();
         value.with_context(|| format!("the image has no {field}"))

@@ -71,7 +71,7 @@ async fn each_change_of_a_key_is_in_its_answers_at_once_and_in_its_events() -> R
             code => assert_problem(&answer, status, code, "")?,
         }
     }
-    let key = kubectl.get(&["apikey", name])?;
+    let key = kubectl.get(&format!("apikey/{name}"))?;
     let id = key["status"]["keyId"].as_str().context("no key id")?;
     let uid = key["metadata"]["uid"].as_str().context("no uid")?;
     cluster.delete(name)?;

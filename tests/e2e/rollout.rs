@@ -31,7 +31,7 @@ pub async fn roll(
     change()?;
     cluster
         .wait_for_steps(what, async || {
-            let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
+            let api = cluster.api()?;
             let (ready, _) = condition(&api, "Ready")?;
             let state = rollout(&api);
             ensure!(ready == "True" && is_current(&api), "{state}");
@@ -86,7 +86,7 @@ async fn assert_pods_report(cluster: &Cluster, version: &str) -> Result<()> {
 /// Rolls to the other version of which there are images, and returns it. It stays, once it is everywhere: the next call
 /// rolls back.
 pub async fn roll_version(cluster: &Cluster) -> Result<String> {
-    let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
+    let api = cluster.api()?;
     let old = api["spec"]["image"]["tag"].as_str().context("no tag")?;
     let mut versions = cluster.environment.versions.iter();
     let new = versions

@@ -12,7 +12,7 @@ async fn every_variable_of_a_pod_is_known_to_its_program() -> Result<()> {
         let help = cluster
             .kubectl
             .run(&["exec", &deployment, "--", &program, "--help"])?;
-        let object = cluster.kubectl.get(&[&deployment])?;
+        let object = cluster.kubectl.get(&deployment)?;
         let variables = object["spec"]["template"]["spec"]["containers"][0]["env"]
             .as_array()
             .with_context(|| format!("{deployment} sets no variable"))?;

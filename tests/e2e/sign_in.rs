@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use water_e2e::{Cluster, RELEASE};
+use water_e2e::Cluster;
 
 #[tokio::test]
 async fn the_installation_says_that_people_can_sign_in() -> Result<()> {
     let cluster = Cluster::shared().await?;
     let told = async || {
-        let api = cluster.kubectl.get(&[&format!("waterdataapi/{RELEASE}")])?;
+        let api = cluster.api()?;
         let conditions = api["status"]["conditions"].as_array();
         let mut conditions = conditions.into_iter().flatten();
         let sign_in = conditions.find(|condition| condition["type"] == "SignInReady");

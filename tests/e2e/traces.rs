@@ -3,7 +3,7 @@
 use std::process;
 
 use anyhow::{Context, Result, ensure};
-use water_e2e::{Cluster, PATIENCE, RELEASE};
+use water_e2e::{Cluster, PATIENCE};
 use water_harness::{Collector, Exported, find_key_text};
 
 const CLIENT: &str = "00f067aa0ba902b7";
@@ -11,7 +11,7 @@ const CLIENT: &str = "00f067aa0ba902b7";
 #[tokio::test]
 async fn a_request_is_one_trace_from_the_client_through_the_gate_to_the_service() -> Result<()> {
     let cluster = Cluster::shared().await?;
-    let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
+    let api = cluster.api()?;
     let endpoint = api["spec"]["telemetry"]["otlpEndpoint"].as_str();
     let endpoint = endpoint.context("the pods export no spans: run `cargo dev test`")?;
     let address = endpoint.trim_start_matches("http://").parse()?;

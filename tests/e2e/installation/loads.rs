@@ -46,7 +46,7 @@ fn register(cluster: &Cluster) -> Result<Vec<Value>> {
     let node_program = cluster
         .kubectl
         .in_namespace("kube-system")
-        .get(&["deployment", "coredns"])?;
+        .get("deployment/coredns")?;
     let node_program = node_program["spec"]["template"]["spec"]["volumes"]
         .as_array()
         .and_then(|volumes| volumes.iter().find(|volume| volume["name"] == "program"))

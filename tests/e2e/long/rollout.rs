@@ -16,7 +16,7 @@ const READER_URL: &str = "reader-url";
 
 /// Returns the URL by which the services read the database, in the Secret of that name.
 fn readers_url(cluster: &Cluster, secret: &str) -> Result<String> {
-    let secret = cluster.kubectl.get(&["secret", secret])?;
+    let secret = cluster.kubectl.get(&format!("secret/{secret}"))?;
     let url = secret["data"][READER_URL].as_str().context("no URL")?;
     Ok(String::from_utf8(BASE64.decode(url)?)?)
 }
@@ -59,8 +59,8 @@ impl Drop for KeptPassword<'_> {
 /// Asks for new identity keys. Gates and services are rolled one after the other; a request that one signs is
 /// believed by the other all the while.
 async fn rotate_identity(cluster: &Cluster) -> Result<()> {
-    let name = format!("{RELEASE}-identity");
-    let identity = || cluster.kubectl.get(&["secret", &name]);
+    let secret = format!("secret/{RELEASE}-identity");
+    let identity = || cluster.kubectl.get(&secret);
     let before = identity()?;
     let keys = &before["data"];
     // Any word that was not there before.
@@ -90,7 +90,7 @@ async fn rotate_identity(cluster: &Cluster) -> Result<()> {
 async fn fault_31_passwords_identity_keys_and_a_version_roll_under_load_without_a_failed_request()
 -> Result<()> {
     let cluster = Cluster::alone().await?;
-    let api = cluster.kubectl.get(&["waterdataapi", RELEASE])?;
+    let api = cluster.api()?;
     let secret = api["spec"]["postgres"]["secretRef"]["name"].as_str();
     let secret = secret.context("no Secret")?;
     let usual = KeptPassword {

@@ -104,6 +104,7 @@ impl Cluster {
             _sharing,
             _taken: Taken(Instant::now()),
         })
+        .await
     }
 
     /// Takes the cluster without any other test, once those that share it have ended, and it is as installed.
@@ -113,14 +114,15 @@ impl Cluster {
         let cluster = Self::held(Use::Alone {
             _guard: IN_USE.write().await,
             _taken: Taken(Instant::now()),
-        })?;
+        })
+        .await?;
         cluster.as_installed().await?;
         Ok(cluster)
     }
 
-    fn held(held: Use) -> Result<Self> {
+    async fn held(held: Use) -> Result<Self> {
         let environment = Environment::read()?;
-        let kubectl = Kubectl::new(environment.kubeconfig.clone(), NAMESPACE)?;
+        let kubectl = Kubectl::new(environment.kubeconfig.clone(), NAMESPACE).await?;
         let water = Water::at(&environment.url)?;
         Ok(Self {
             environment,
@@ -167,6 +169,11 @@ impl Cluster {
         format!("the namespace looks so:\n{}\n", self.kubectl.picture())
     }
 
+    /// Returns the release's WaterDataApi.
+    pub fn api(&self) -> Result<Value> {
+        self.kubectl.get(&format!("waterdataapi/{RELEASE}"))
+    }
+
     /// Returns a key of an Enterprise account that no other test uses; it has no history.
     pub async fn key(&self) -> Result<String> {
         let keys = ANY_KEYS
@@ -201,7 +208,7 @@ impl Cluster {
             Ok(())
         })
         .await?;
-        let secrets = self.kubectl.get(&["secrets"])?;
+        let secrets = self.kubectl.get("secrets")?;
         let secrets = secrets["items"].as_array().context("a list of Secrets")?;
         let text_of = |name: &String| {
             let secret = format!("{name}-apikey");
@@ -214,7 +221,7 @@ impl Cluster {
     }
 
     fn ready_keys(&self, prefix: &str) -> Result<usize> {
-        let keys = self.kubectl.get(&["apikeys"])?;
+        let keys = self.kubectl.get("apikeys")?;
         let items = keys["items"].as_array().context("a list of ApiKeys")?;
         let named = items.iter().filter(|key| {
             key["metadata"]["name"]
@@ -232,11 +239,7 @@ impl Cluster {
         self.delete(key.name())?;
         self.kubectl.apply(&key.manifest())?;
         self.wait_for_key(key.name(), "True", None).await?;
-        key_in(
-            &self
-                .kubectl
-                .get(&["secret", &format!("{}-apikey", key.name())])?,
-        )
+        key_in(&self.kubectl.get(&format!("secret/{}-apikey", key.name()))?)
     }
 
     /// Deletes a key if it exists, and waits until its finalizer is gone: it is dead then.
@@ -257,7 +260,7 @@ impl Cluster {
             &format!("{name} to be Ready={status}"),
             PATIENCE,
             async || {
-                let key = self.kubectl.get(&["apikey", name])?;
+                let key = self.kubectl.get(&format!("apikey/{name}"))?;
                 let (is, because) = condition(&key, "Ready")?;
                 let as_wanted = is == status && reason.is_none_or(|reason| because == reason);
                 ensure!(is_current(&key) && as_wanted, "it is {}", key["status"]);
@@ -271,7 +274,7 @@ impl Cluster {
     pub async fn wait_for_api(&self, wanted: &str, status: &str) -> Result<Value> {
         let what = format!("the WaterDataApi to be {wanted}={status}");
         self.wait_for_steps(&what, async || {
-            let api = self.kubectl.get(&["waterdataapi", RELEASE])?;
+            let api = self.api()?;
             let (is, _) = condition(&api, wanted)?;
             let as_wanted = is == status && is_current(&api);
             ensure!(as_wanted, "it says: {}", rollout(&api));

@@ -18,7 +18,7 @@ impl Cluster {
         let (job, map) = (format!("job/{name}"), format!("configmap/{name}"));
         self.kubectl
             .run(&["delete", &job, &map, "--ignore-not-found", "--wait"])?;
-        let api = self.kubectl.get(&["waterdataapi", crate::RELEASE])?;
+        let api = self.api()?;
         let image = format!(
             "{}/water-ingest:{}",
             api["spec"]["image"]["registry"]
@@ -39,7 +39,7 @@ impl Cluster {
         let job = format!("job/{name}");
         let succeeded = self
             .wait_until(&format!("the end of {job}"), PATIENCE, async || {
-                let status = &self.kubectl.get(&[&job])?["status"];
+                let status = &self.kubectl.get(&job)?["status"];
                 match (status["succeeded"].as_u64(), status["failed"].as_u64()) {
                     (Some(_), _) => Ok(true),
                     (_, Some(_)) => Ok(false),

@@ -47,7 +47,7 @@ impl Drop for KeptSpec {
 impl Cluster {
     /// Keeps the spec of the WaterDataApi, to be put back when what is returned is dropped.
     pub fn keep_spec(&self) -> Result<KeptSpec> {
-        let mut api = self.kubectl.get(&["waterdataapi", RELEASE])?;
+        let mut api = self.api()?;
         Ok(KeptSpec {
             kubectl: self.kubectl.clone(),
             spec: api["spec"].take(),
@@ -59,7 +59,7 @@ impl Cluster {
     /// put back may be under way.
     pub async fn as_installed(&self) -> Result<()> {
         let is_as_installed = async || {
-            let api = self.kubectl.get(&["waterdataapi", RELEASE])?;
+            let api = self.api()?;
             let first = FIRST.get_or_init(|| async { without_version(&api) }).await;
             let spec = without_version(&api);
             ensure!(spec == *first, "its spec is {spec}, and was {first}");

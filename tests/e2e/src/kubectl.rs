@@ -1,4 +1,5 @@
-//! kubectl as its users call it: its output and its refusals are part of what is tested.
+//! kubectl as its users call it: its output and its refusals are part of what is tested. Objects are read without it,
+//! since a wait reads them again and again.
 
 use std::{
     error, fmt,
@@ -9,7 +10,19 @@ use std::{
 
 use anyhow::{Context, Error, Result, bail};
 use serde_json::Value;
+use tokio::sync::OnceCell;
 use water_harness::programs::{self, Program};
+use water_harness::{ApiProxy, until_answered};
+
+/// Kinds that are read, with the version of the API that has each.
+const KINDS: [(&str, &str); 6] = [
+    ("apikey", "apis/waterdata.dev/v1"),
+    ("deployment", "apis/apps/v1"),
+    ("job", "apis/batch/v1"),
+    ("pod", "api/v1"),
+    ("secret", "api/v1"),
+    ("waterdataapi", "apis/waterdata.dev/v1"),
+];
 
 /// kubectl for one namespace.
 #[derive(Clone, Debug)]
@@ -17,16 +30,23 @@ pub struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
     namespace: String,
+    /// What objects are read through, shared by all clients of this program.
+    api: &'static ApiProxy,
 }
 
 impl Kubectl {
-    /// Returns the client of the cluster's own version with the rights of `kubeconfig`.
-    pub fn new(kubeconfig: PathBuf, namespace: &str) -> Result<Self> {
+    /// Returns the client of the cluster's own version with the rights of `kubeconfig`, which is the same at each call
+    /// of a program.
+    pub async fn new(kubeconfig: PathBuf, namespace: &str) -> Result<Self> {
+        static API: OnceCell<ApiProxy> = OnceCell::const_new();
         let program = programs::named(&Program::Node.path()?, "kubectl");
+        let start = || ApiProxy::start(&program, &kubeconfig);
+        let api = API.get_or_try_init(start).await?;
         Ok(Self {
             program,
             kubeconfig,
             namespace: namespace.to_owned(),
+            api,
         })
     }
 
@@ -53,9 +73,20 @@ impl Kubectl {
         self.apply(&serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": items }))
     }
 
-    /// Returns an object, or a List.
-    pub fn get(&self, arguments: &[&str]) -> Result<Value> {
-        let text = self.run(&[&["get", "-o", "json"], arguments].concat())?;
+    /// Returns an object, such as `job/ingest`, or a list, such as `secrets`.
+    pub fn get(&self, object: &str) -> Result<Value> {
+        self.read(&path(&self.namespace, object)?)
+    }
+
+    /// Returns the list of the pods with these labels.
+    pub fn pods(&self, labels: &str) -> Result<Value> {
+        let path = path(&self.namespace, "pods")?;
+        self.read(&format!("{path}?labelSelector={labels}"))
+    }
+
+    fn read(&self, path: &str) -> Result<Value> {
+        let text = until_answered(|| self.api.get(path));
+        let text = text.map_err(|error| Failed(format!("{error:#}")))?;
         serde_json::from_str(&text).with_context(|| format!("not JSON: {text}"))
     }
 
@@ -108,7 +139,17 @@ impl Kubectl {
     }
 }
 
-/// Error output of a program that failed.
+/// Returns the path of an object or a list.
+fn path(namespace: &str, object: &str) -> Result<String> {
+    let (kind, name) = object.split_once('/').unwrap_or((object, ""));
+    let kind = kind.trim_end_matches('s');
+    let place = KINDS.iter().find(|(known, _)| *known == kind);
+    let (_, version) = place.with_context(|| format!("the version that has {kind}"))?;
+    let path = format!("/{version}/namespaces/{namespace}/{kind}s/{name}");
+    Ok(path.trim_end_matches('/').to_owned())
+}
+
+/// Error output of a program that failed, or what was said instead of an object.
 #[derive(Debug)]
 struct Failed(String);
 
@@ -120,7 +161,8 @@ impl fmt::Display for Failed {
 
 impl error::Error for Failed {}
 
-/// Whether an error says that kubectl failed: its text may have a time in it, and is no state of what was asked for.
+/// Whether an error says that kubectl or a read failed: its text may have a time in it, and is no state of what was
+/// asked for.
 pub(crate) fn is_kubectls(error: &Error) -> bool {
     error.is::<Failed>()
 }
@@ -152,6 +194,16 @@ mod tests {
     use anyhow::anyhow;
 
     use super::*;
+
+    #[test]
+    fn an_object_and_a_list_have_their_places_in_the_api() {
+        let path = |object: &str| path("water", object).unwrap();
+        assert_eq!(path("pods"), "/api/v1/namespaces/water/pods");
+        let key = "/apis/waterdata.dev/v1/namespaces/water/apikeys/life";
+        assert_eq!(path("apikey/life"), key);
+        assert_eq!(path("apikeys/life"), key);
+        assert!(super::path("water", "nodes").is_err());
+    }
 
     #[test]
     fn what_kubectl_says_when_it_fails_is_the_message_and_known_to_be_kubectls() {

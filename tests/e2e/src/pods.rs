@@ -73,7 +73,7 @@ impl Component {
             "app.kubernetes.io/component={},app.kubernetes.io/instance={RELEASE}",
             self.label()
         );
-        let list = cluster.kubectl.get(&["pods", "-l", &label])?;
+        let list = cluster.kubectl.pods(&label)?;
         let pods = list["items"].as_array().context("a list of pods")?;
         let running = pods
             .iter()

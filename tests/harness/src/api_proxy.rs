@@ -17,13 +17,15 @@ const START: Duration = Duration::from_secs(180);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running proxy. It accepts requests to 127.0.0.1 only.
+#[derive(Debug)]
 pub struct ApiProxy {
     process: Process,
     port: Port,
 }
 
 impl ApiProxy {
-    pub(crate) async fn start(kubectl: &Path, kubeconfig: &Path) -> Result<Self> {
+    /// Starts this kubectl's, with the rights of `kubeconfig`, and waits until it listens.
+    pub async fn start(kubectl: &Path, kubeconfig: &Path) -> Result<Self> {
         let port = Port::reserve()?;
         let process = Program::new(kubectl)
             .arg("--kubeconfig")
