@@ -54,6 +54,8 @@ pub struct Terms {
     /// Tests of a suite at a time.
     pub threads: usize,
     pub variables: Vec<(&'static str, String)>,
+    /// Words before each program: another one that becomes it, such as `chrt`.
+    pub under: &'static [&'static str],
     pub timeline: Timeline,
     /// Time without a line of output after which a program is taken for one that hangs, and killed.
     pub silence: Duration,
@@ -148,6 +150,7 @@ impl Suite {
         let mut command = Command::new("setpriv");
         command
             .args(["--pdeathsig", "KILL"])
+            .args(terms.under)
             .arg(&self.program)
             .args(arguments)
             // Passing tests print the figures that they measured.
@@ -190,6 +193,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt as _;
 
     use super::*;
+    use crate::process::IDLE;
 
     /// Returns what a suite that runs the script prints, and how it ends. It is not printed: the run that this test is
     /// part of would find the key in it.
@@ -212,6 +216,7 @@ mod tests {
         Terms {
             threads: 1,
             variables: vec![("GREETING", "hello".to_owned())],
+            under: &[],
             timeline: Timeline::start(),
             silence: Duration::from_secs(600),
             interruption: Interruption::default(),
@@ -224,6 +229,18 @@ mod tests {
             run_script("echo test a ... ok; echo $GREETING $RUST_TEST_THREADS >&2");
         assert!(ended.unwrap().success());
         assert_eq!(lines, ["test a ... ok", "hello 1"]);
+    }
+
+    #[test]
+    fn a_suite_runs_under_the_words_of_its_terms() {
+        let terms = Terms {
+            under: &IDLE,
+            ..terms()
+        };
+        let mut lines = Vec::new();
+        let ended = suite().start(&terms, &["-c", "chrt --pid $$"], &mut lines);
+        assert!(ended.unwrap().success());
+        assert!(lines[0].ends_with(" SCHED_IDLE"), "{lines:?}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! the end.
 //!
 //! The checks that take seconds come first. Test programs are compiled and linted during the tests of the whole system,
-//! the one with these tests before the others, and yield to them. Other tests do not run meanwhile, since these measure
-//! times.
+//! the one with these tests before the others, and yield to them. So do tests that only compute. Other tests do not run
+//! meanwhile: the servers that they wait for would get too little of the processors.
 
 mod checks;
 mod places;
@@ -21,8 +21,9 @@ use crate::background::Background;
 use crate::browser::BrowserTests;
 use crate::faults;
 use crate::interruption::Interruption;
+use crate::process::IDLE;
 use crate::profile::Profile;
-use crate::progress::Progress;
+use crate::progress::{Progress, Step};
 use crate::project::project;
 use crate::stress::Stress;
 use crate::suites::{MOST_FLAKY, Outcome, Queue, Results, Selection, Terms, Tier};
@@ -174,14 +175,17 @@ impl Run {
         }
         let (senders, queues) = queues();
         let checks = checks::begin(asked, &self.timeline, &self.interruption, senders);
+        let computing = asked.wants(COMPONENTS);
+        let computing = computing.then(|| self.compute(&queues)).transpose()?;
         if asked.wants(WHOLE_SYSTEM) {
             let in_browser = BrowserTests::of(&asked.selection());
             self.part(WHOLE_SYSTEM, |run| {
                 whole_system::run(run, asked.tier, &queues.cluster, Some(&in_browser))
             });
         }
-        if asked.wants(COMPONENTS) {
-            self.part(COMPONENTS, |run| run.components(&queues, asked.tier));
+        if let Some(computing) = computing {
+            let components = |run: &mut Self| run.components(&queues, computing, asked.tier);
+            self.part(COMPONENTS, components);
         }
         let mut progress = Progress::on(&self.timeline);
         let checked = progress.step("Lints", |step| checks.finish(step))?;
@@ -206,6 +210,7 @@ impl Run {
         );
         let (senders, queues) = queues();
         senders.send(suites);
+        let computing = self.compute(&queues)?;
         if on_cluster {
             clusters::make_way_for_test()?;
             prepare(true, &self.timeline)?;
@@ -214,7 +219,8 @@ impl Run {
             });
         }
         if components {
-            self.part(COMPONENTS, |run| run.components(&queues, asked.tier));
+            let components = |run: &mut Self| run.components(&queues, computing, asked.tier);
+            self.part(COMPONENTS, components);
         }
         Ok(())
     }
@@ -235,24 +241,52 @@ impl Run {
         self.summary.ended(name, taken, &result);
     }
 
-    /// Runs two suites at a time: while one waits for its last tests, the other uses the processors. Tests
-    /// that measure come after them, one by one.
-    fn components(&mut self, queues: &Places<Queue>, tier: Tier) -> Result<()> {
+    /// Returns the terms on which suites run beside each other.
+    fn terms(&self) -> Result<Terms> {
         let processors = available_parallelism().context("cannot count the processors")?;
-        let terms = Terms {
+        Ok(Terms {
             // Most tests wait for servers most of their time.
             threads: (processors.get() * 2).min(8),
             variables: Vec::new(),
+            under: &[],
             timeline: self.timeline.clone(),
             silence: self.silence,
             interruption: self.interruption.clone(),
+        })
+    }
+
+    /// Begins the tests that only compute, one suite after the other, where all else leaves a processor idle.
+    fn compute(&self, queues: &Places<Queue>) -> Result<Background<Vec<Outcome>>> {
+        let suites = queues.idle.clone();
+        let terms = Terms {
+            under: &IDLE,
+            // Under stress they may get none for as long as the whole system is tested.
+            silence: 3 * self.silence,
+            ..self.terms()?
         };
+        let name = "Tests that only compute";
+        let work = move |_: &Step| Ok(suites.work(&terms));
+        Ok(Background::start(&self.timeline, name, work))
+    }
+
+    /// Waits for the tests that only compute, which would get no processor any more, and runs the others, two suites at
+    /// a time: while one waits for its last tests, the other uses the processors. Tests that measure come after them,
+    /// one by one.
+    fn components(
+        &mut self,
+        queues: &Places<Queue>,
+        computing: Background<Vec<Outcome>>,
+        tier: Tier,
+    ) -> Result<()> {
+        let terms = self.terms()?;
+        let mut progress = Progress::on(&self.timeline);
+        let rest = "Rest of the tests that only compute";
+        let mut outcomes = progress.step(rest, |step| computing.finish(step))?;
         let (second, also) = (queues.beside.clone(), terms.clone());
         let second = Background::start(&self.timeline, "Every second suite", move |_| {
             Ok(second.work(&also))
         });
-        let mut outcomes = queues.beside.work(&terms);
-        let mut progress = Progress::on(&self.timeline);
+        outcomes.extend(queues.beside.work(&terms));
         outcomes.extend(progress.step("Last suite", |step| second.finish(step))?);
         let beside = self.read(outcomes, &terms);
         let mut alone = Terms {

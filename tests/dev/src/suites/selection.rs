@@ -20,6 +20,12 @@ const LONGER_FORMS: [(&str, &str); 4] = [
     ("model model", ""),
 ];
 
+/// Suites whose tests only compute, and the module of those that start servers all the same.
+const COMPUTING: [(&str, &str); 2] = [
+    ("ingest unit (water-ingest, binary)", ""),
+    ("model model", "on_redis"),
+];
+
 /// Tests of a run; each tier has those of the one before, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
@@ -40,9 +46,12 @@ pub struct Selection {
     pub text: Option<String>,
 }
 
-/// Tests of a suite that run; either list may be empty.
+/// Tests of a suite that run; each list may be empty.
 #[derive(Debug, Default, PartialEq)]
 pub struct Selected {
+    /// Tests that wait for nothing, and so may run where others leave a processor idle. With long tests, beside which
+    /// nothing may compute, there are none.
+    pub computing: Vec<String>,
     /// Tests that run beside others.
     pub beside: Vec<String>,
     /// Tests that run one by one, with nothing beside them.
@@ -59,12 +68,23 @@ impl Selection {
             let text = self.text.as_deref().unwrap_or_default();
             wanted && format!("{suite} {test}").contains(text)
         });
-        let (alone, beside) = tests.into_iter().partition(|test| {
+        let (alone, others): (_, Vec<_>) = tests.into_iter().partition(|test| {
             let long_form = self.tier >= Tier::Faults && has_longer_form(suite, test);
             is_within(test, MEASUREMENTS) || long_form
         });
-        Selected { beside, alone }
+        let is_light = |test: &String| self.tier < Tier::Long && only_computes(suite, test);
+        let (computing, beside) = others.into_iter().partition(is_light);
+        Selected {
+            computing,
+            beside,
+            alone,
+        }
     }
+}
+
+fn only_computes(suite: &str, test: &str) -> bool {
+    let mut computing = COMPUTING.iter().filter(|(name, _)| *name == suite);
+    computing.any(|(_, with_servers)| !is_within(test, with_servers))
 }
 
 fn has_longer_form(suite: &str, test: &str) -> bool {
@@ -109,7 +129,7 @@ mod tests {
             "a::measurements::f",
         ];
         let tests = tests.map(str::to_owned).to_vec();
-        let Selected { beside, alone } = Selection { tier, text }.of(suite, tests);
+        let Selected { beside, alone, .. } = Selection { tier, text }.of(suite, tests);
         [beside, alone]
     }
 
@@ -131,6 +151,19 @@ mod tests {
         assert!(has_longer_form("history it", "outages::fault_28_a_restart"));
         assert!(!has_longer_form("gate it", "outages::fault_28_a_restart"));
         assert_eq!(alone("model model").len(), 7);
+    }
+
+    #[test]
+    fn tests_that_only_compute_run_apart_unless_long_ones_run_too() {
+        let select = |suite: &str, tier| {
+            let tests = ["explorations::a", "on_redis::b"].map(str::to_owned);
+            Selection { tier, text: None }.of(suite, tests.to_vec())
+        };
+        let model = select("model model", Tier::First);
+        assert_eq!(model.computing, ["explorations::a"]);
+        assert_eq!(model.beside, ["on_redis::b"]);
+        assert!(select("gate it", Tier::First).computing.is_empty());
+        assert_eq!(select("model model", Tier::Long).beside.len(), 2);
     }
 
     #[test]

@@ -131,6 +131,7 @@ fn compile_for(
 ) -> Result<BTreeSet<String>> {
     let Places {
         cluster,
+        idle,
         beside,
         alone,
     } = senders;
@@ -147,6 +148,7 @@ fn compile_for(
     if let Some(cluster) = cluster {
         fill(cluster, suites.cluster);
     }
+    fill(idle, suites.idle);
     fill(beside, suites.beside);
     fill(alone, suites.alone);
     Ok(lints)

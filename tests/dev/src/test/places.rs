@@ -19,6 +19,8 @@ const LONGEST: [&str; 3] = ["operator it", "gate it", "ingest it"];
 pub struct Places<T> {
     /// The cluster, whose tests decide themselves which run beside others.
     pub cluster: T,
+    /// The machine, where all others leave a processor idle.
+    pub idle: T,
     /// The machine, with several suites at a time.
     pub beside: T,
     /// The machine, with one test at a time and nothing else.
@@ -31,10 +33,15 @@ impl Places<Vec<Suite>> {
         let mut places = Self::default();
         suites.sort_by_key(rank);
         for suite in suites {
-            let Selected { beside, alone } = selection.of(&suite.name, suite.list()?);
+            let Selected {
+                computing,
+                beside,
+                alone,
+            } = selection.of(&suite.name, suite.list()?);
             if suite.name == E2E {
                 places.cluster.extend(suite.of([beside, alone].concat()));
             } else {
+                places.idle.extend(suite.of(computing));
                 places.beside.extend(suite.of(beside));
                 places.alone.extend(suite.of(alone));
             }
@@ -44,7 +51,7 @@ impl Places<Vec<Suite>> {
 
     /// Whether no component's test was chosen.
     pub fn has_no_components(&self) -> bool {
-        self.beside.is_empty() && self.alone.is_empty()
+        self.idle.is_empty() && self.beside.is_empty() && self.alone.is_empty()
     }
 }
 
@@ -52,6 +59,7 @@ impl Places<Sender<Suite>> {
     /// Fills the queues, and ends them.
     pub fn send(self, suites: Places<Vec<Suite>>) {
         fill(self.cluster, suites.cluster);
+        fill(self.idle, suites.idle);
         fill(self.beside, suites.beside);
         fill(self.alone, suites.alone);
     }
@@ -66,15 +74,18 @@ pub fn fill(queue: Sender<Suite>, suites: Vec<Suite>) {
 /// Makes a queue for each place. It ends where its sender is dropped.
 pub fn queues() -> (Places<Sender<Suite>>, Places<Queue>) {
     let (to_cluster, cluster) = suites::queue();
+    let (to_idle, idle) = suites::queue();
     let (to_beside, beside) = suites::queue();
     let (to_alone, alone) = suites::queue();
     let senders = Places {
         cluster: to_cluster,
+        idle: to_idle,
         beside: to_beside,
         alone: to_alone,
     };
     let queues = Places {
         cluster,
+        idle,
         beside,
         alone,
     };

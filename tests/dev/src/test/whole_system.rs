@@ -62,9 +62,7 @@ pub fn run(
         let terms = Terms {
             threads: THREADS,
             variables,
-            timeline: run.timeline.clone(),
-            silence: run.silence,
-            interruption: run.interruption.clone(),
+            ..run.terms()?
         };
         let tested = run.read(suites.work(&terms), &terms);
         both(in_browser, tested)

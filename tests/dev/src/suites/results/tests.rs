@@ -77,6 +77,7 @@ impl Ran {
         let terms = Terms {
             threads: 1,
             variables: vec![("RUNS", runs.display().to_string())],
+            under: &[],
             timeline: Timeline::start(),
             silence: Duration::from_secs(600),
             interruption,
