@@ -7,8 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use water_harness::Budget;
 
-/// Pause between two checks of a condition: short against what is waited for, long against checking.
+/// Pause between the first checks of a condition.
 const INTERVAL: Duration = Duration::from_millis(50);
+/// The longer a wait has lasted, the less a late check adds to it: the pause is a tenth of the wait so far, …
+const SHARE: u32 = 10;
+/// … and at most this. Many checks start a kubectl, which takes as much of a core as a pod that starts.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// A condition that did not hold in time.
 #[derive(Debug)]
@@ -37,6 +41,7 @@ pub fn until<T>(
     mut condition: impl FnMut() -> Result<Option<T>>,
 ) -> Result<T> {
     let mut budget = Budget::of(limit);
+    let start = Instant::now();
     loop {
         let is_last = budget.left().is_zero();
         let begun = Instant::now();
@@ -50,9 +55,31 @@ pub fn until<T>(
             }
             .into());
         }
-        budget.looked(begun.elapsed());
+        let took = begun.elapsed();
+        budget.looked(took);
+        let asked = pause(start.elapsed(), took).min(budget.left());
         let begun = Instant::now();
-        thread::sleep(INTERVAL);
-        budget.paused(INTERVAL, begun.elapsed());
+        thread::sleep(asked);
+        budget.paused(asked, begun.elapsed());
+    }
+}
+
+/// Returns the pause after a check that took so long, so far into a wait: checking must not slow down what is waited
+/// for.
+fn pause(waited: Duration, took: Duration) -> Duration {
+    INTERVAL.max(took).max((waited / SHARE).min(LONGEST_PAUSE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_take_half_of_a_wait_at_most_and_become_rarer() {
+        let [none, second] = [Duration::ZERO, Duration::from_secs(1)];
+        assert_eq!(pause(none, none), INTERVAL);
+        assert_eq!(pause(none, second), second);
+        assert_eq!(pause(2 * second, none), Duration::from_millis(200));
+        assert_eq!(pause(60 * second, none), LONGEST_PAUSE);
     }
 }
