@@ -31,7 +31,7 @@ pub fn run(
     let name = "Generators of API clients";
     let generators = Background::start(&run.timeline, name, clients::install);
     on_a_cluster(&mut progress, |cluster, progress| {
-        up::start_prepared(cluster, Lifetime::WithThisProcess, &values(), progress)?;
+        up::start_prepared(cluster, Lifetime::WithThisProcess, &values(tier), progress)?;
         // A rollout needs a second version: the same sources, built to report another one.
         let version = binaries::after(&product::installed_version(cluster)?);
         let second = "Images of a second version";
@@ -70,15 +70,18 @@ pub fn run(
 }
 
 /// Returns values of the chart with which the product logs the most, since its logs are searched for keys, and a
-/// test is the collector of its spans. Rollouts go on a second after a pod is ready; `long::rollout` sets the chart's
-/// own number.
-fn values() -> [String; 4] {
-    [
-        "api.rollout.minReadySeconds=1".to_owned(),
+/// test is the collector of its spans. Rollouts go on a second after a pod is ready; for long tests, after the time that
+/// the chart has.
+fn values(tier: Tier) -> Vec<String> {
+    let mut values = vec![
         "operator.logLevel=debug".to_owned(),
         "api.telemetry.logFilter=debug".to_owned(),
         format!("api.telemetry.otlpEndpoint=http://{HOST_ADDRESS}:4318"),
-    ]
+    ];
+    if tier < Tier::Long {
+        values.push("api.rollout.minReadySeconds=1".to_owned());
+    }
+    values
 }
 
 /// Fails unless the stores of a cluster that was started again hold data, which opens with the passwords that
