@@ -269,9 +269,9 @@ impl Run {
         Ok(Background::start(&self.timeline, name, work))
     }
 
-    /// Waits for the tests that only compute, which would get no processor any more, and runs the others, two suites at
-    /// a time: while one waits for its last tests, the other uses the processors. Tests that measure come after them,
-    /// one by one.
+    /// Runs those of the tests that only compute which have not begun, and waits for the others, which would get no
+    /// processor any more; then runs all other tests, two suites at a time: while one waits for its last tests, the other
+    /// uses the processors. Tests that measure come after them, one by one.
     fn components(
         &mut self,
         queues: &Places<Queue>,
@@ -281,7 +281,8 @@ impl Run {
         let terms = self.terms()?;
         let mut progress = Progress::on(&self.timeline);
         let rest = "Rest of the tests that only compute";
-        let mut outcomes = progress.step(rest, |step| computing.finish(step))?;
+        let mut outcomes = queues.idle.work(&terms);
+        outcomes.extend(progress.step(rest, |step| computing.finish(step))?);
         let (second, also) = (queues.beside.clone(), terms.clone());
         let second = Background::start(&self.timeline, "Every second suite", move |_| {
             Ok(second.work(&also))
