@@ -67,7 +67,7 @@ pub fn until<T>(
 /// Returns the pause after a check that took so long, so far into a wait: checking must not slow down what is waited
 /// for.
 fn pause(waited: Duration, took: Duration) -> Duration {
-    INTERVAL.max(took).max((waited / SHARE).min(LONGEST_PAUSE))
+    INTERVAL.max(took.max(waited / SHARE).min(LONGEST_PAUSE))
 }
 
 #[cfg(test)]
@@ -75,11 +75,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checks_take_half_of_a_wait_at_most_and_become_rarer() {
+    fn checks_become_rarer_the_longer_one_takes_or_a_wait_lasts() {
         let [none, second] = [Duration::ZERO, Duration::from_secs(1)];
         assert_eq!(pause(none, none), INTERVAL);
-        assert_eq!(pause(none, second), second);
-        assert_eq!(pause(2 * second, none), Duration::from_millis(200));
+        let fifth = Duration::from_millis(200);
+        assert_eq!(pause(none, fifth), fifth);
+        assert_eq!(pause(2 * second, none), fifth);
+        assert_eq!(pause(none, second), LONGEST_PAUSE);
         assert_eq!(pause(60 * second, none), LONGEST_PAUSE);
     }
 }
