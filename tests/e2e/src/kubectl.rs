@@ -85,9 +85,12 @@ impl Kubectl {
     }
 
     fn read(&self, path: &str) -> Result<Value> {
-        let text = until_answered(|| self.api.get(path));
-        let text = text.map_err(|error| Failed(format!("{error:#}")))?;
-        serde_json::from_str(&text).with_context(|| format!("not JSON: {text}"))
+        let read = || {
+            let text = self.api.get(path)?;
+            // Without the text, which may be a Secret's.
+            serde_json::from_str(&text).with_context(|| format!("not whole JSON: {path}"))
+        };
+        Ok(until_answered(read).map_err(|error| Failed(format!("{error:#}")))?)
     }
 
     /// Merges a change into an object.
