@@ -163,9 +163,10 @@ fn run(name: &'static str, words: &[OsString]) -> Result<()> {
 /// Makes the directory `to` with all files of another one, as the server's user.
 fn copy_files(from: &Path, to: &Path) -> Result<()> {
     make(to)?;
+    // A server refuses data that others may read.
+    fs::set_permissions(to, Permissions::from_mode(0o700))?;
     let mut words = as_server_user("KILL")?;
     words.extend(["cp", "--archive"].map(OsString::from));
-    // With the directory's own permissions, which are its owner's only.
     words.extend([from.join(".").into(), to.into()]);
     run("cp", &words)
 }
