@@ -25,18 +25,29 @@ const TOKEN: u8 = 4;
 const CURSOR_OF_ROWS: u8 = 7;
 const CURSOR_OF_CHANGES: u8 = 8;
 
-/// Same kinds without the ids of versions, and cursors without the newest version that their walk has met: it is
-/// unknown which database they are of.
-const FORMER_TOKEN: u8 = 1;
-const FORMER_CURSORS: [u8; 4] = [2, 3, 5, 6];
+/// Cursors without the newest version that their walk has met.
+const FORMER_CURSOR_OF_ROWS: u8 = 5;
+const FORMER_CURSOR_OF_CHANGES: u8 = 6;
+
+/// All kinds that are known. The first ones are without the ids of versions, and are not read: it is unknown which
+/// database they are of.
+const TOKENS: [u8; 2] = [1, TOKEN];
+const CURSORS: [u8; 6] = [
+    2,
+    3,
+    FORMER_CURSOR_OF_ROWS,
+    FORMER_CURSOR_OF_CHANGES,
+    CURSOR_OF_ROWS,
+    CURSOR_OF_CHANGES,
+];
 
 /// A text that cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unusable {
     /// A text that is not of this kind, history and account.
     Foreign,
-    /// A text in a former form, which is not answered any more.
-    Former,
+    /// A text in a form that is not read any more, or not yet: a later release may have made it.
+    OtherRelease,
 }
 
 /// Length in bytes, enough to detect an accident.
@@ -52,21 +63,32 @@ pub fn token(token: &Token, whose: Whose<'_>) -> String {
 /// Reads a token of this history and account.
 pub fn read_token(text: &str, whose: Whose<'_>) -> Result<Token, Unusable> {
     let bytes = bytes(text, whose).ok_or(Unusable::Foreign)?;
-    match bytes.split_first() {
-        Some((&TOKEN, rest)) => whole_token(rest).ok_or(Unusable::Foreign),
-        Some((&FORMER_TOKEN, _)) => Err(Unusable::Former),
-        _ => Err(Unusable::Foreign),
+    let (&kind, mut rest) = bytes.split_first().ok_or(Unusable::Foreign)?;
+    match kind {
+        TOKEN => {
+            let token = whole_token(&mut rest).ok_or(Unusable::Foreign)?;
+            if rest.is_empty() {
+                Ok(token)
+            } else {
+                Err(Unusable::OtherRelease)
+            }
+        }
+        _ if CURSORS.contains(&kind) => Err(Unusable::Foreign),
+        _ => Err(Unusable::OtherRelease),
     }
 }
 
-/// Reads a token to its end. A former one ends before the newest version that its walk has met: it has the one at which
-/// the walk began in its place.
-fn whole_token(mut bytes: &[u8]) -> Option<Token> {
-    let mut token = state(&mut bytes)?;
-    if !bytes.is_empty() {
-        token.seen = version(&mut bytes)?;
+/// Reads a token. A former one ends before the newest version that its walk has met: it has the one at which the walk
+/// began in its place.
+fn whole_token(bytes: &mut &[u8]) -> Option<Token> {
+    let token = state(bytes)?;
+    if bytes.is_empty() {
+        return Some(token);
     }
-    bytes.is_empty().then_some(token)
+    Some(Token {
+        seen: version(bytes)?,
+        ..token
+    })
 }
 
 /// Writes a cursor as text.
@@ -88,27 +110,36 @@ pub fn cursor(cursor: &Cursor, whose: Whose<'_>) -> String {
 /// Reads a cursor of this history and account.
 pub fn read_cursor(text: &str, whose: Whose<'_>) -> Result<Cursor, Unusable> {
     let bytes = bytes(text, whose).ok_or(Unusable::Foreign)?;
-    match bytes.first() {
-        Some(kind) if FORMER_CURSORS.contains(kind) => Err(Unusable::Former),
-        _ => whole_cursor(&bytes).ok_or(Unusable::Foreign),
-    }
+    let (&kind, rest) = bytes.split_first().ok_or(Unusable::Foreign)?;
+    let cursor = match kind {
+        CURSOR_OF_ROWS => cursor_of_rows(rest, read),
+        CURSOR_OF_CHANGES => cursor_of_changes(rest, read),
+        FORMER_CURSOR_OF_ROWS => cursor_of_rows(rest, state),
+        FORMER_CURSOR_OF_CHANGES => cursor_of_changes(rest, state),
+        _ if TOKENS.contains(&kind) => None,
+        _ => return Err(Unusable::OtherRelease),
+    };
+    cursor.ok_or(Unusable::Foreign)
 }
 
-fn whole_cursor(bytes: &[u8]) -> Option<Cursor> {
-    let (&kind, mut rest) = bytes.split_first()?;
-    let since = match kind {
-        CURSOR_OF_ROWS => None,
-        CURSOR_OF_CHANGES => Some(read(&mut rest)?),
-        _ => return None,
-    };
+/// Reads a token within a cursor.
+type Read = fn(&mut &[u8]) -> Option<Token>;
+
+fn cursor_of_rows(mut bytes: &[u8], read: Read) -> Option<Cursor> {
     Some(Cursor {
-        since,
-        began: read(&mut rest)?,
+        since: None,
+        began: read(&mut bytes)?,
         after: Place {
-            version: number(&mut rest)?,
-            id: String::from_utf8(rest.to_vec()).ok()?,
+            version: number(&mut bytes)?,
+            id: String::from_utf8(bytes.to_vec()).ok()?,
         },
     })
+}
+
+fn cursor_of_changes(mut bytes: &[u8], read: Read) -> Option<Cursor> {
+    let since = Some(read(&mut bytes)?);
+    let cursor = cursor_of_rows(bytes, read)?;
+    Some(Cursor { since, ..cursor })
 }
 
 fn write(bytes: &mut Vec<u8>, token: &Token) {
@@ -128,7 +159,7 @@ fn read(bytes: &mut &[u8]) -> Option<Token> {
     })
 }
 
-/// Reads a token up to the newest version that its walk has met.
+/// Reads a token up to the newest version that its walk has met, of which it gets the one at which the walk began.
 fn state(bytes: &mut &[u8]) -> Option<Token> {
     let (version, purge) = (number(bytes)?, number(bytes)?);
     let at = Timestamp::from_millis(number(bytes)?)?;
@@ -289,33 +320,83 @@ mod tests {
         });
     }
 
+    /// A token of a walk that has met nothing after its beginning.
+    fn met_nothing(version: i64) -> Token {
+        let known = known(version);
+        let seen = Version {
+            number: version,
+            id: known.id,
+        };
+        Token { seen, ..known }
+    }
+
+    /// The bytes of a token in the form without the newest version that its walk has met.
+    fn former(version: i64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write(&mut bytes, &known(version));
+        bytes.truncate(40);
+        bytes
+    }
+
     #[test]
     fn a_token_of_the_former_length_has_seen_what_it_began_with() {
         with_acme(|acme| {
-            let mut bytes = vec![TOKEN];
-            write(&mut bytes, &known(7));
-            bytes.truncate(41);
-            let began = Version {
-                number: 7,
-                id: VersionId([7; 16]),
-            };
-            let expected = Token {
-                seen: began,
-                ..known(7)
-            };
-            assert_eq!(read_token(&text(bytes, acme), acme), Ok(expected));
+            let former = text([vec![TOKEN], former(7)].concat(), acme);
+            assert_eq!(read_token(&former, acme), Ok(met_nothing(7)));
         });
     }
 
     #[test]
-    fn a_text_without_the_versions_of_its_walk_is_of_a_former_form() {
+    fn a_cursor_of_the_former_kinds_has_seen_what_its_walk_began_with() {
+        with_acme(|acme| {
+            for (kind, since) in [(5_u8, None), (6, Some(3_i64))] {
+                let mut bytes = vec![kind];
+                for version in since.into_iter().chain([9]) {
+                    bytes.extend(former(version));
+                }
+                bytes.extend(8_i64.to_be_bytes());
+                bytes.extend(b"r0001");
+                let former = text(bytes, acme);
+                let expected = Cursor {
+                    since: since.map(met_nothing),
+                    began: met_nothing(9),
+                    after: place("r0001"),
+                };
+                assert_eq!(read_cursor(&former, acme), Ok(expected));
+                assert_eq!(read_token(&former, acme), Err(Unusable::Foreign));
+            }
+        });
+    }
+
+    #[test]
+    fn a_text_of_an_unknown_kind_or_length_is_of_another_release() {
+        with_acme(|acme| {
+            for kind in [0_u8, 9, 255] {
+                let unknown = text([&[kind], [0; 24].as_slice()].concat(), acme);
+                assert_eq!(read_token(&unknown, acme), Err(Unusable::OtherRelease));
+                assert_eq!(read_cursor(&unknown, acme), Err(Unusable::OtherRelease));
+            }
+            let mut bytes = vec![TOKEN];
+            write(&mut bytes, &known(7));
+            bytes.push(0);
+            let longer = text(bytes, acme);
+            assert_eq!(read_token(&longer, acme), Err(Unusable::OtherRelease));
+        });
+    }
+
+    #[test]
+    fn a_text_without_the_ids_of_versions_is_not_read_any_more() {
         with_acme(|acme| {
             let former = |kind: u8| text([&[kind], [0; 24].as_slice()].concat(), acme);
-            assert_eq!(read_token(&former(1), acme), Err(Unusable::Former));
-            for kind in [2, 3, 5, 6] {
-                assert_eq!(read_cursor(&former(kind), acme), Err(Unusable::Former));
-            }
+            assert_eq!(read_token(&former(1), acme), Err(Unusable::OtherRelease));
             assert_eq!(read_cursor(&former(1), acme), Err(Unusable::Foreign));
+            for kind in [2, 3] {
+                assert_eq!(
+                    read_cursor(&former(kind), acme),
+                    Err(Unusable::OtherRelease)
+                );
+                assert_eq!(read_token(&former(kind), acme), Err(Unusable::Foreign));
+            }
         });
     }
 }

@@ -73,6 +73,6 @@ fn read_token(text: &str, whose: Whose<'_>) -> Result<Token, Problem> {
 fn unusable(why: Unusable, parameter: &'static str, detail: Text) -> Problem {
     match why {
         Unusable::Foreign => Problem::invalid_parameter(parameter, detail),
-        Unusable::Former => Problem::cursor_expired(parameter),
+        Unusable::OtherRelease => Problem::cursor_expired(parameter),
     }
 }
