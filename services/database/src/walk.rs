@@ -88,15 +88,11 @@ impl Walk {
             },
             may_catch_up: row.get(4),
         };
-        if let Some(known) = known {
-            state.must_continue(&known, [row.get(5), row.get(6)], BEGINNING)?;
-        }
-        // A server that has the state at which the walk began has the one since which it asks, too.
-        if let Start::At(Cursor {
-            since: Some(since), ..
-        }) = &start
-        {
-            state.must_remember(since)?;
+        let ids = [row.get(5), row.get(6)];
+        match &start {
+            Start::Rows => {}
+            Start::Changes(known) => state.must_continue(known, ids, BEGINNING)?,
+            Start::At(cursor) => state.must_go_on(cursor, ids, BEGINNING)?,
         }
         let state = state.token;
         let rows = u64::try_from(row.get::<_, i64>(7)).unwrap_or(0);

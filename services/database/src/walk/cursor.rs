@@ -78,7 +78,7 @@ pub(super) struct State {
 
 impl State {
     /// Refuses a known state since which a purge or the time has removed what its client must hear of.
-    pub(super) fn must_remember(&self, known: &Token) -> Result<(), WalkError> {
+    fn must_remember(&self, known: &Token) -> Result<(), WalkError> {
         let state = &self.token;
         let age = state.at.as_millis().saturating_sub(known.at.as_millis());
         if known.purge < state.purge || age > TOKEN_LIFETIME.as_millis() as i64 {
@@ -112,6 +112,33 @@ impl State {
             Ok(())
         } else {
             Err(WalkError::Expired)
+        }
+    }
+
+    /// Refuses a walk that this state does not continue. A replica that has the state at which the walk began goes on,
+    /// also without the newest that the walk has met: its rows are of an earlier state, and what the walk has met is
+    /// checked once its last token is used.
+    pub(super) fn must_go_on(
+        &self,
+        walk: &Cursor,
+        ids: [Option<VersionId>; 2],
+        attempt: &'static str,
+    ) -> Result<(), WalkError> {
+        let began = &walk.began;
+        if self.may_catch_up && began.seen.number > self.token.version {
+            let seen = Version {
+                number: began.version,
+                id: began.id,
+            };
+            let began = Token { seen, ..*began };
+            self.must_continue(&began, [ids[0]; 2], attempt)?;
+        } else {
+            self.must_continue(began, ids, attempt)?;
+        }
+        // A server that has the state at which the walk began has the one since which it asks, too.
+        match &walk.since {
+            None => Ok(()),
+            Some(since) => self.must_remember(since),
         }
     }
 }
@@ -194,6 +221,50 @@ mod tests {
             let refused = state(true).must_remember(&known);
             assert!(matches!(refused, Err(WalkError::Expired)));
         }
+    }
+
+    fn cursor(since: Option<Token>, began: Token) -> Cursor {
+        Cursor {
+            since,
+            began,
+            after: Place::before_rows(),
+        }
+    }
+
+    #[test]
+    fn a_walk_goes_on_while_the_state_since_which_it_asks_is_remembered() {
+        let began = token(5, 2, 100);
+        for may_catch_up in [false, true] {
+            let goes_on = |since| {
+                let walk = cursor(Some(since), began);
+                state(may_catch_up).must_go_on(&walk, [Some(ID); 2], "")
+            };
+            assert!(goes_on(token(3, 2, 10)).is_ok());
+            for forgotten in [token(3, 2, 9), token(3, 1, 100)] {
+                let refused = goes_on(forgotten);
+                assert!(matches!(refused, Err(WalkError::Expired)), "{forgotten:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_replica_goes_on_with_a_walk_whose_beginning_it_has() {
+        let walk = cursor(None, met(6));
+        let goes_on = |may_catch_up, began| {
+            let ids = [began, None];
+            state(may_catch_up).must_go_on(&walk, ids, "")
+        };
+        assert!(goes_on(true, Some(ID)).is_ok());
+        for refused in [
+            goes_on(false, Some(ID)),
+            goes_on(true, None),
+            goes_on(true, Some(VersionId([2; 16]))),
+        ] {
+            assert!(matches!(refused, Err(WalkError::Expired)), "{refused:?}");
+        }
+        let ahead = cursor(None, token(6, 2, 100));
+        let refused = state(true).must_go_on(&ahead, [None; 2], "");
+        assert!(matches!(refused, Err(WalkError::Database(error)) if error.is_transient()));
     }
 
     #[test]
