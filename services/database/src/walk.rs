@@ -83,7 +83,7 @@ impl Walk {
                 version: row.get(0),
                 id: row.get(1),
                 at: row.get::<_, Moment>(2).0,
-                purge: row.get(3),
+                purge: purge(&row),
                 seen: version(&row),
             },
             may_catch_up: row.get(4),
@@ -162,13 +162,17 @@ impl Walk {
 
     /// Ends a page. Returns the token of the state at which the walk began, since later changes belong to the next
     /// walk, and the cursor from which another request continues after this entry, if there is one. Both know the
-    /// newest version that the walk may have shown.
-    pub async fn end(mut self, after: Option<Place>) -> Result<(Token, Option<Cursor>), Error> {
+    /// newest version that the walk may have shown. Refuses a page within which the account was purged: it may lack
+    /// rows that no later page has.
+    pub async fn end(mut self, after: Option<Place>) -> Result<(Token, Option<Cursor>), WalkError> {
         const ATTEMPT: &str = "reading the version at the end of a page";
         let connection = self.idle.take();
         let state = read_state(&connection, self.history, &self.account, None);
         let row = answer(ATTEMPT, state).await;
         let row = connection.answered(row)?;
+        if purge(&row) > self.began.purge {
+            return Err(WalkError::Expired);
+        }
         let began = Token {
             seen: self.began.seen.or_newer(version(&row)),
             ..self.began
@@ -203,6 +207,11 @@ fn version(state: &Row) -> Version {
         number: state.get(0),
         id: state.get(1),
     }
+}
+
+/// The account's last purge in a state that was read.
+fn purge(state: &Row) -> i64 {
+    state.get(3)
 }
 
 /// A connection between two queries, which returns to the pool as it is.

@@ -82,15 +82,16 @@ impl Bulk {
             parameter,
             limit,
         } = asked;
-        let walk = Walk::start(&self.database, whose.history, whose.account, start);
-        let walk = walk.await.map_err(|error| match error {
+        let problem = |error: WalkError| match error {
             WalkError::Expired => Problem::cursor_expired(parameter),
             WalkError::Database(error) => error.into(),
-        })?;
+        };
+        let walk = Walk::start(&self.database, whose.history, whose.account, start);
+        let walk = walk.await.map_err(problem)?;
         let total = walk.total();
         let body = Body::new::<R>(format, walk.tells_changes());
         let (walk, body, last) = fill(walk, body, limit.into()).await?;
-        let (token, next) = walk.end(last).await?;
+        let (token, next) = walk.end(last).await.map_err(problem)?;
         let page = off_thread(move || Representation::new(body.end(), CACHE_HISTORY)).await?;
         let page = page
             .in_format(format)

@@ -219,6 +219,23 @@ async fn a_purge_ends_what_its_account_knew_and_nothing_of_others() {
 }
 
 #[tokio::test]
+async fn a_page_within_which_its_account_was_purged_has_expired() {
+    let mut fixture = Fixture::new().await;
+    fixture.load(Analyses, &[row("acme", 1, day(1))]).await;
+    let (known, _) = fixture.all().await;
+    let reader = fixture.reader.clone();
+    let rows = begin(&reader, Start::Rows).await;
+    let changes = begin(&reader, Start::Changes(known)).await;
+    let acme = account("acme");
+    fixture.writer.purge(&acme, "nobody", false).await.unwrap();
+    let (rows, portion) = rows.portion(3).await.unwrap();
+    assert!(portion.is_empty());
+    for walk in [rows, changes] {
+        assert!(matches!(walk.end(None).await, Err(WalkError::Expired)));
+    }
+}
+
+#[tokio::test]
 async fn a_version_keeps_its_id_for_91_days_after_the_next_one() {
     let mut fixture = Fixture::new().await;
     for id in 1..=3 {
