@@ -75,11 +75,14 @@ async fn read(reader: &Database, start: &Start) -> (Portion, Token, Option<Curso
     }
 }
 
-/// Walks from `start` to the end, page by page.
+/// Walks from `start` to the end, page by page. What the walk has met never goes back.
 async fn walk(reader: &Database, start: Start, mut told: impl FnMut(Entry<'_>)) -> Token {
-    let mut start = start;
+    let (mut start, mut seen) = (start, 0);
     loop {
         let (portion, token, next) = read(reader, &start).await;
+        let met = token.seen.number;
+        assert!(met >= token.version.max(seen), "{token:?} after {seen}");
+        seen = met;
         portion.entries().for_each(|entry| told(entry.unwrap()));
         let Some(next) = next else {
             return token;

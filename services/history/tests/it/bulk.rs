@@ -49,7 +49,7 @@ pub async fn full_walk(service: &Running, target: &str, form: &str, limit: usize
 }
 
 /// Requests a page, again where it is refused because it took too long.
-async fn served(service: &Running, target: &str, form: &str) -> Answer {
+pub async fn served(service: &Running, target: &str, form: &str) -> Answer {
     let mut page = bulk(service, target, form).await;
     for _ in 0..REPEATS {
         let slow = page.status == 503 && page.text().unwrap().contains("in time");
