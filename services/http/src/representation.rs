@@ -127,7 +127,7 @@ impl Representation {
         self
     }
 
-    /// Adds the changes token of the state where the body begins.
+    /// Adds the token for the changes after the walk of which the body is a page.
     pub fn with_changes_token(mut self, token: HeaderValue) -> Self {
         self.changes_token = Some(token);
         self

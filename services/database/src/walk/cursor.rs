@@ -144,7 +144,8 @@ impl State {
 }
 
 impl Version {
-    /// Returns the newer of both. A pooler may have moved the connection to a server that is behind.
+    /// Returns the newer of both: the server may be behind one that made an earlier page. Both are of moments between
+    /// portions: what a pooler read from another server meanwhile, they do not know.
     pub(super) fn or_newer(self, other: Self) -> Self {
         if other.number > self.number {
             other
