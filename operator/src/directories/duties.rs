@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::{DirectoryError, OpenDirectory};
-use crate::conditions::Reason;
+use crate::conditions::{Failure, Reason};
 use crate::metrics::Metrics;
 
 /// Duties of a leader for a directory.
@@ -37,6 +37,29 @@ pub struct DutyFailure {
     pub reason: Reason,
     /// Sentence that follows [`Duty::failed`].
     pub message: String,
+    /// Part of it that is the same for every duty that fails for one cause.
+    pub cause: String,
+}
+
+impl DutyFailure {
+    /// The failure as one of that duty.
+    pub fn of(self, duty: Duty) -> Failure {
+        Failure {
+            reason: self.reason,
+            means: duty.failed().into(),
+            cause: self.cause,
+        }
+    }
+}
+
+impl From<&DirectoryError> for DutyFailure {
+    fn from(error: &DirectoryError) -> Self {
+        Self {
+            reason: error.reason(),
+            message: error.to_string(),
+            cause: error.words_of_cause(),
+        }
+    }
 }
 
 impl Duty {
@@ -91,10 +114,7 @@ impl OpenDirectory {
         {
             error.count(metrics);
         }
-        let failure = outcome.as_ref().err().map(|error| DutyFailure {
-            reason: error.reason(),
-            message: error.to_string(),
-        });
+        let failure = outcome.as_ref().err().map(DutyFailure::from);
         let before = match &failure {
             Some(failure) => self.known().failures.insert(duty, failure.clone()),
             None => self.known().failures.remove(&duty),

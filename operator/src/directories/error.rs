@@ -63,6 +63,18 @@ impl DirectoryError {
         }
     }
 
+    /// Words for what is wrong, which are the same for each attempt that fails for it.
+    pub fn words_of_cause(&self) -> String {
+        match self.cause() {
+            Self::Write(WriteError::Store(error)) | Self::Store(error) => {
+                error.reason().to_string()
+            }
+            Self::Away(error) => error.reason().to_string(),
+            Self::Kube(error) => words(error),
+            error => error.to_string(),
+        }
+    }
+
     /// Whether it is no failure: a claim is under way, or has ended just now.
     pub fn is_delay(&self) -> bool {
         matches!(self, Self::BeingClaimed | Self::ReadBefore)

@@ -244,7 +244,15 @@ pub fn advice(facts: &Facts) -> Vec<Advice> {
 
 #[cfg(test)]
 mod tests {
+    use kube::core::Status;
+    use water_keystore::connection::Purpose;
+    use water_keystore::{ConnectionSettings, Directory, Instance, WriteError};
+
     use super::*;
+    use crate::directories::DirectoryError;
+    use crate::directories::duties::{Duty, DutyFailure};
+    use crate::inquiry::Inquiry;
+    use crate::metrics::Metrics;
     use crate::sample;
 
     #[test]
@@ -359,6 +367,34 @@ mod tests {
         ];
         assert_eq!(said, wanted);
         assert_eq!(by_cause([]), []);
+    }
+
+    #[tokio::test]
+    async fn a_redis_that_is_away_and_a_refusal_of_the_api_server_are_one_cause_for_each_attempt() {
+        let settings = ConnectionSettings::new("redis://127.0.0.1:9", None).unwrap();
+        let instance = Instance::new("water", "water-data").unwrap();
+        let redis = Directory::new(settings.connect(Purpose::Directory), instance);
+        let plans = DirectoryError::from(redis.plans().await.unwrap_err());
+        let policy = redis.eviction_policy().await.unwrap_err();
+        let policy = DirectoryError::from(WriteError::from(policy));
+        assert_ne!(plans.to_string(), policy.to_string());
+        let refused = || {
+            let status = Status::failure("no right", "Forbidden").with_code(403);
+            kube::Error::Api(status.boxed())
+        };
+        let list = Inquiry::new("nobody lists", &Metrics::default());
+        list.note(&Err::<(), _>(refused()));
+        let sweep = DirectoryError::from(refused());
+        let of = |duty: Duty, error: &DirectoryError| DutyFailure::from(error).of(duty);
+        let failures = [
+            of(Duty::Count, &plans),
+            of(Duty::Sweep, &sweep),
+            of(Duty::ReadUses, &policy),
+            list.failure().unwrap(),
+        ];
+        let said = by_cause(failures).into_iter().map(|said| said.reason);
+        let wanted = [Reason::StoreUnavailable, Reason::ApiServerError];
+        assert_eq!(said.collect::<Vec<_>>(), wanted);
     }
 
     #[test]

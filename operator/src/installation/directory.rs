@@ -13,7 +13,7 @@ use super::advice::{Advice, advice, ask, by_cause, sentences};
 use super::secrets::{self, Redis};
 use super::store_record::StoreRecord;
 use super::{InstallationError, place};
-use crate::conditions::{ConditionType, Failure, Finding, LONGEST_MESSAGE, Readiness, Reason};
+use crate::conditions::{ConditionType, Finding, LONGEST_MESSAGE, Readiness, Reason};
 use crate::context::Context;
 use crate::directories::duties::{Duty, DutyFailure};
 use crate::directories::sweep::ALLOW;
@@ -182,14 +182,9 @@ pub fn upkeep(api: &WaterDataApi, context: &Context) -> Vec<Advice> {
         Duty::ReadUses,
     ];
     let present = open.iter().flat_map(|open| duties.map(|duty| (open, duty)));
-    let failed = former.chain(present).filter_map(|(open, duty)| {
-        let DutyFailure { reason, message } = open.failure(duty)?;
-        Some(Failure {
-            reason,
-            means: duty.failed().into(),
-            cause: message,
-        })
-    });
+    let failed = former
+        .chain(present)
+        .filter_map(|(open, duty)| Some(open.failure(duty)?.of(duty)));
     let unanswered = context.caches.uncompared().into_iter();
     let failed = failed.chain(unanswered.chain(context.definitions.unread()));
     let problems = outdated.into_iter().chain(held);
@@ -205,7 +200,9 @@ pub fn unfinished(api: &WaterDataApi, error: &str, context: &Context) -> Option<
     let Some(open) = context.directories.get(&place(api)) else {
         return Some(lacks(Reason::ApiServerError, error.to_owned()));
     };
-    let DutyFailure { reason, message } = open.failure(Duty::Rebuild)?;
+    let DutyFailure {
+        reason, message, ..
+    } = open.failure(Duty::Rebuild)?;
     let means = Duty::Rebuild.failed();
     Some(lacks(reason, format!("{means}: {message}")))
 }
