@@ -105,12 +105,12 @@ pub fn by_cause(failures: impl IntoIterator<Item = Failure>) -> Vec<Advice> {
     causes.into_iter().map(problem).collect()
 }
 
-/// Sentences before their common cause.
+/// Sentences before their common cause, not separated as problems are: it is theirs alone.
 fn enumerated(means: &[String]) -> String {
     match means {
         [others @ .., last] if !others.is_empty() => {
-            let others = others.join(BETWEEN);
-            format!("{others}{BETWEEN}and {last}, all because of this")
+            let others = others.join(", ");
+            format!("{others} and {last}, all because of this")
         }
         means => means.concat(),
     }
@@ -356,7 +356,7 @@ mod tests {
         let wanted = [
             (
                 down,
-                "nobody counts; nobody reads; and nobody writes, all because of this: no route; tried again until it \
+                "nobody counts, nobody reads and nobody writes, all because of this: no route; tried again until it \
                  works",
             ),
             (slow, "nobody lists: no answer; tried again until it works"),
