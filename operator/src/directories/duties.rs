@@ -17,7 +17,7 @@ pub enum Duty {
     AskGates,
     /// Rebuilds a damaged directory.
     Rebuild,
-    /// Takes away keys whose ApiKeys are gone.
+    /// Takes away keys whose ApiKeys are gone, or that the directory which their ApiKeys name holds, too.
     Sweep,
     /// Counts records, to notice evictions.
     Count,
@@ -69,8 +69,8 @@ impl Duty {
             Self::AskGates => "the gates cannot be asked whether they have applied a change",
             Self::Rebuild => "the key directory cannot be rebuilt",
             Self::Sweep => {
-                "the sweep of the key directory fails, so that keys whose ApiKeys were deleted without their finalizer \
-                 work until it succeeds"
+                "the sweep of the key directory fails, so that keys whose ApiKeys were deleted without their \
+                 finalizer, or that another key directory holds, too, work here until it succeeds"
             }
             Self::Count => {
                 "the records of the key directory cannot be counted, so that evictions are not noticed"
