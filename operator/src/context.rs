@@ -85,20 +85,13 @@ impl Context {
     /// Asks for another pass over every ApiKey that is, or might become, one of that WaterDataApi.
     pub fn revisit_keys_of(&self, place: &ApiName) {
         let concerned = |key: &ApiKey| may_belong_to(key, place);
-        let keys = self
-            .keys
-            .state_filter(|key| key.0.as_ref().is_ok_and(concerned));
-        self.caches.revisit(keys, true);
+        self.caches.revisit(keys_that(&self.keys, concerned), true);
     }
 
     /// Asks for another pass over every ApiKey of that WaterDataApi whose status does not say that all is done.
     pub fn revisit_unsettled_keys_of(&self, place: &ApiName) {
         let concerned = |key: &ApiKey| is_unsettled_of(key, place);
-        // One that cannot be decoded may be any's.
-        let found = self
-            .keys
-            .state_filter(|key| key.0.as_ref().map_or(true, concerned));
-        for key in found {
+        for key in keys_that(&self.keys, concerned) {
             self.revisit_key(ObjectRef::from_obj(&*key));
         }
     }
@@ -150,6 +143,11 @@ fn is_unsettled_of(key: &ApiKey, place: &ApiName) -> bool {
     may_belong_to(key, place) && !is_done(key)
 }
 
+/// The ApiKeys that are concerned. One that cannot be decoded may be any WaterDataApi's.
+fn keys_that(keys: &Store<Key>, are_concerned: impl Fn(&ApiKey) -> bool) -> Vec<Arc<Key>> {
+    keys.state_filter(|key| key.0.as_ref().map_or(true, &are_concerned))
+}
+
 /// The ApiKeys in a namespace, whether they can be decoded or not.
 pub fn keys_in(namespace: &str, keys: &Store<Key>) -> Vec<ObjectRef<Key>> {
     let found = keys.state_filter(|key| key.meta().namespace.as_deref() == Some(namespace));
@@ -161,6 +159,7 @@ pub fn keys_in(namespace: &str, keys: &Store<Key>) -> Vec<ObjectRef<Key>> {
 
 #[cfg(test)]
 mod tests {
+    use kube::ResourceExt;
     use kube::core::DeserializeGuard;
     use kube::core::error_boundary::InvalidObject;
     use kube::runtime::{reflector, watcher};
@@ -192,17 +191,43 @@ mod tests {
         assert!(!is_unsettled_of(&key, &place("other")), "of another");
     }
 
-    #[test]
-    fn apikeys_of_a_namespace_that_changes_are_found_though_they_cannot_be_decoded() {
+    /// These ApiKeys, and `comma` in namespace `team`, which cannot be decoded.
+    fn with_undecodable(others: [ApiKey; 2]) -> Store<Key> {
         let (keys, mut writer) = reflector::store();
         let undecodable = InvalidObject {
             error: "no account".into(),
             metadata: sample::key("comma", "team").metadata,
         };
-        let others = [sample::key("acme", "team"), sample::key("acme", "beside")];
         for key in [Err(undecodable)].into_iter().chain(others.map(Ok)) {
             writer.apply_watcher_event(&watcher::Event::Apply(DeserializeGuard(key)));
         }
+        keys
+    }
+
+    #[test]
+    fn apikeys_that_cannot_be_decoded_are_checked_with_those_of_each_water_data_api() {
+        let place = |name: &str| ApiName {
+            namespace: "team".into(),
+            name: name.into(),
+        };
+        let issued = |name: &str, api: &str| {
+            let mut key = sample::key(name, "team");
+            key.status = Some(ApiKeyStatus {
+                api: Some(place(api)),
+                ..Default::default()
+            });
+            key
+        };
+        let keys = with_undecodable([issued("acme", "water-data"), issued("globex", "other")]);
+        let found = keys_that(&keys, |key| may_belong_to(key, &place("water-data")));
+        let mut found: Vec<_> = found.iter().map(|key| key.name_any()).collect();
+        found.sort();
+        assert_eq!(found, ["acme", "comma"]);
+    }
+
+    #[test]
+    fn apikeys_of_a_namespace_that_changes_are_found_though_they_cannot_be_decoded() {
+        let keys = with_undecodable([sample::key("acme", "team"), sample::key("acme", "beside")]);
         let mut found: Vec<_> = keys_in("team", &keys)
             .into_iter()
             .map(|key| key.name)
