@@ -6,7 +6,7 @@
 //! a mistaken list of ApiKeys does not end most customers' access. Keys that two directories hold stay in the one that
 //! their ApiKey names.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ async fn forget_old(
 struct Withdrawals {
     /// Number of owners whose ApiKeys are gone and whose keys were withdrawn.
     removed: u64,
-    /// Failure of one of them for a cause that stays.
+    /// Failure of the first of them, by uid, for a cause that stays: a condition reports the same one after each sweep.
     failed: Option<DirectoryError>,
 }
 
@@ -121,7 +121,7 @@ impl Withdrawals {
                     namespace = %owner.namespace, name = %owner.name, error = %error,
                     "the keys of an ApiKey that {cause} could not be withdrawn"
                 );
-                self.failed = Some(error);
+                self.failed.get_or_insert(error);
                 Ok(false)
             }
         }
@@ -142,12 +142,8 @@ async fn sweep(
     // Asked for afresh: no watch's memory decides on a removal.
     let keys: Api<ApiKey> = watched(&context.client, context.scope, &context.namespace);
     let living = listing::uids(&keys).await?;
-    let owners: HashMap<&str, &Owner> = stored
-        .iter()
-        .map(|entry| (&*entry.owner.uid, &entry.owner))
-        .collect();
     let is_in_view = |owner: &Owner| is_in_view(context.scope, &context.namespace, owner);
-    let owners: Vec<&Owner> = owners.into_values().collect();
+    let owners: Vec<&Owner> = owners_by_uid(&stored).into_values().collect();
     let Sweep { orphans, removable } = sweep::sweep(
         &owners,
         |owner| !is_in_view(owner) || living.contains(&*owner.uid),
@@ -175,6 +171,12 @@ async fn sweep(
     }
     withdraw_doubles(open, &stored, epoch, withdrawals, context).await?;
     Ok(orphans.into_iter().map(|owner| owner.uid.clone()).collect())
+}
+
+/// Owners of what is stored, always in one order.
+fn owners_by_uid(stored: &[Entry]) -> BTreeMap<&str, &Owner> {
+    let owners = stored.iter().map(|entry| (&*entry.owner.uid, &entry.owner));
+    owners.collect()
 }
 
 /// Whether an operator of that scope and namespace sees the ApiKey of an owner: what it does not see is not gone.
@@ -224,9 +226,10 @@ async fn withdraw_doubles(
     withdrawals: &mut Withdrawals,
     context: &Context,
 ) -> Result<(), DirectoryError> {
-    let owners = stored.iter().map(|entry| (&*entry.owner.uid, &entry.owner));
-    let owners: HashMap<&str, &Owner> = owners.collect();
-    for key in context.keys.state() {
+    let owners = owners_by_uid(stored);
+    let mut keys = context.keys.state();
+    keys.sort_unstable_by(|one, other| one.meta().uid.cmp(&other.meta().uid));
+    for key in keys {
         let Ok(watched) = &key.0 else {
             continue;
         };
@@ -305,10 +308,16 @@ mod tests {
         let mut note = |outcome| withdrawals.note(outcome, &owner, "is gone");
         let too_many = DirectoryError::Write(WriteError::TooManyHashes);
         assert!(!note(Err(too_many)).unwrap());
+        let another = DirectoryError::Write(WriteError::Schema { stored: 9 });
+        assert!(!note(Err(another)).unwrap());
         assert!(note(Ok(())).unwrap());
         assert!(note(Err(DirectoryError::NotWhole)).is_err());
         let failed = withdrawals.failed.unwrap();
-        assert_eq!(failed.to_string(), "the ApiKey has too many keys");
+        assert_eq!(
+            failed.to_string(),
+            "the ApiKey has too many keys",
+            "the first"
+        );
     }
 
     #[test]
