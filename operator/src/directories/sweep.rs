@@ -16,7 +16,7 @@ use kube::api::ObjectMeta;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tracing::{info, warn};
 use water_domain::{Fault, Timestamp};
-use water_keystore::{Entry, Origin, Owner};
+use water_keystore::{Entry, Origin, Owner, WriteError};
 use water_operator_core::sweep::{self, Sweep};
 use water_resources::ApiKey;
 use water_resources::api_key::ApiName;
@@ -210,11 +210,21 @@ async fn withdraw(
         .await?;
     let declaration = snapshot.declaration(owner.clone(), origin, BTreeMap::new());
     if !snapshot.is_gone {
-        let declared = directories.declare(open, &writer, &declaration).await?;
-        changes::told(&snapshot.records, &declaration, &declared.refused);
+        let declared = directories.declare(open, &writer, &declaration).await;
+        if let Some(declared) = unless_gone(declared)? {
+            changes::told(&snapshot.records, &declaration, &declared.refused);
+        }
     }
     open.forget(&owner.uid);
     Ok(())
+}
+
+/// Outcome of a declaration; `None`: the ApiKey was deleted a moment ago, so that nothing is held of it any more.
+fn unless_gone<T>(declared: Result<T, DirectoryError>) -> Result<Option<T>, DirectoryError> {
+    match declared {
+        Err(DirectoryError::Write(WriteError::OwnerGone)) => Ok(None),
+        declared => declared.map(Some),
+    }
 }
 
 /// Withdraws the keys of ApiKeys that name another WaterDataApi, whose directory holds them, too: a rebuild has
@@ -286,8 +296,6 @@ fn tell(open: &OpenDirectory, removed: u64, context: &Context) {
 
 #[cfg(test)]
 mod tests {
-    use water_keystore::WriteError;
-
     use super::*;
 
     fn annotated(annotation: &str, value: &str) -> ObjectMeta {
@@ -318,6 +326,14 @@ mod tests {
             "the ApiKey has too many keys",
             "the first"
         );
+    }
+
+    #[test]
+    fn an_apikey_that_is_deleted_during_a_sweep_has_no_keys_to_withdraw() {
+        let refused = |error| unless_gone::<()>(Err(DirectoryError::Write(error)));
+        assert!(refused(WriteError::OwnerGone).unwrap().is_none());
+        assert!(refused(WriteError::TooManyHashes).is_err());
+        assert!(unless_gone(Ok(())).unwrap().is_some());
     }
 
     #[test]
