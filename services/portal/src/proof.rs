@@ -62,7 +62,7 @@ impl Proof {
         match &problem {
             // Logged when it changes, not each time.
             same if *same == self.problem => {}
-            None => info!("the bounds of the portal's rights are proven again"),
+            None => info!("the bounds of the portal's rights are proven"),
             Some(problem) => warn!(
                 problem,
                 "the bounds of the portal's rights are not proven; a portal that starts is not ready"
