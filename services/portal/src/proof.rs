@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use water_runtime::Latch;
 use water_runtime::telemetry::chain;
 
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::ClusterError;
 
 /// Pause between two tries before the first proof.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -36,11 +36,15 @@ impl Proof {
         );
     }
 
-    /// Tries again and again; the first proof meets the condition of readiness.
-    pub async fn follow(mut self, cluster: &Cluster, latch: &Latch) -> Infallible {
+    /// Asks again and again whether the API server holds the portal to its bounds; the first proof meets the condition
+    /// of readiness.
+    pub async fn follow<F>(mut self, is_bounded: impl Fn() -> F, latch: &Latch) -> Infallible
+    where
+        F: Future<Output = Result<bool, ClusterError>>,
+    {
         let mut pause = AGAIN;
         loop {
-            if self.note(cluster.is_bounded().await) {
+            if self.note(is_bounded().await) {
                 latch.set();
                 pause = EVERY;
             }
@@ -77,7 +81,31 @@ impl Proof {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::future::ready;
+
+    use tokio::time::timeout;
+    use water_runtime::Readiness;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_proof_is_tried_each_minute_and_its_loss_leaves_the_portal_ready() {
+        let (readiness, proof) = (Readiness::default(), Proof::default());
+        let latch = readiness.latch("bounds");
+        let is_there = proof.is_there.clone();
+        // What the tries before it have made, at each try.
+        let seen = RefCell::new(Vec::new());
+        let second_proves = || {
+            let mut seen = seen.borrow_mut();
+            seen.push((is_there.get(), readiness.is_ready()));
+            ready(Ok(seen.len() == 2))
+        };
+        let followed = timeout(2 * (AGAIN + EVERY), proof.follow(second_proves, &latch)).await;
+        assert!(followed.is_err());
+        let tries = [(0, false), (0, false), (1, true), (0, true)];
+        assert_eq!(*seen.borrow(), tries);
+    }
 
     #[test]
     fn a_proof_that_is_lost_is_seen_until_it_is_there_again() {

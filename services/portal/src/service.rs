@@ -225,7 +225,7 @@ fn bounds(cluster: Cluster, process: &mut Process) {
     let proof = Proof::default();
     proof.register(&mut process.metrics);
     process.tasks.spawn("bounds of its rights", async move {
-        match proof.follow(&cluster, &latch).await {}
+        match proof.follow(|| cluster.is_bounded(), &latch).await {}
     });
 }
 
