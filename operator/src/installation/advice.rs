@@ -60,8 +60,8 @@ impl Advice {
     }
 }
 
-/// Every sentence, in this order, in at most so many bytes: where they are more, the last that begins is cut, and the
-/// number of those that follow is said.
+/// Every sentence, in this order, in at most so many bytes: where they are more, the last that begins is cut unless it
+/// has room, and the number of those that follow is said.
 pub fn sentences(advice: &[Advice], bytes: usize) -> String {
     let sentences: Vec<&str> = advice.iter().map(|said| &*said.sentence).collect();
     let all = sentences.join(BETWEEN);
@@ -75,9 +75,15 @@ pub fn sentences(advice: &[Advice], bytes: usize) -> String {
         Some(begin)
     });
     let begun = begins.take_while(|begin| *begin < cut.len()).count();
+    let whole = sentences[..begun].join(BETWEEN);
+    let cut = if whole.len() <= cut.len() {
+        whole
+    } else {
+        cut + "…"
+    };
     match sentences.len() - begun {
-        0 => format!("{cut}…"),
-        more => format!("{cut}…{BETWEEN}and {more} more"),
+        0 => cut,
+        more => format!("{cut}{BETWEEN}and {more} more"),
     }
 }
 
@@ -324,6 +330,13 @@ mod tests {
         let long = "é".repeat(100);
         let cut = sentences(&[said("first"), said(&long), said("third")], 100);
         assert_eq!(cut, format!("first; {}…; and 1 more", "é".repeat(30)));
+        let after = [said("first"), said("second"), said(&long)];
+        for bytes in ["first".len(), "first;".len(), "first; ".len()] {
+            let cut = sentences(&after, LONGEST_END + bytes);
+            assert_eq!(cut, "first; and 2 more");
+        }
+        let cut = sentences(&after, LONGEST_END + "first; s".len());
+        assert_eq!(cut, "first; s…; and 1 more");
         let only = sentences(&[said(&long)], 101);
         assert_eq!(only, format!("{}…", "é".repeat(34)));
         let many: Vec<Advice> = (0..1000).map(|_| said(&long)).collect();
