@@ -129,6 +129,11 @@ impl ApiFailure {
         }
     }
 
+    /// Kind of an error of a question about what there is, which no other writer and no object that is gone explains.
+    pub fn of_inquiry(error: &kube::Error) -> Self {
+        Self::kind(error).unwrap_or(Self::Refused)
+    }
+
     /// Stable word for metrics.
     pub fn as_str(self) -> &'static str {
         match self {

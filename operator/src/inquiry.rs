@@ -31,7 +31,8 @@ impl Inquiry {
     /// Remembers whether there was an answer, counts a failure, and logs what has changed.
     pub fn note<T>(&self, outcome: &kube::Result<T>) {
         let error = outcome.as_ref().err();
-        if let Some(failure) = error.and_then(ApiFailure::kind) {
+        if let Some(error) = error {
+            let failure = ApiFailure::of_inquiry(error);
             self.metrics.api_server_failure(failure);
         }
         let cause = error.map(words);
@@ -53,5 +54,24 @@ impl Inquiry {
             means: self.failed.clone(),
             cause,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn an_inquiry_for_which_the_definitions_are_missing_is_counted_as_failed() {
+        let metrics = Metrics::default();
+        let inquiry = Inquiry::new("nobody lists", &metrics);
+        inquiry.note(&Ok(()));
+        assert_eq!(metrics.api_server_failures(), 0);
+        let missing = Status::failure("404 page not found", "NotFound").with_code(404);
+        inquiry.note::<()>(&Err(kube::Error::Api(missing.boxed())));
+        assert_eq!(metrics.api_server_failures(), 1);
+        assert!(inquiry.failure().is_some());
     }
 }
