@@ -57,7 +57,7 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut looks = 0;
-    let mut fails = false;
+    let mut failing = None;
     let mut last_damage: Option<Damage> = None;
     loop {
         ticks.tick().await;
@@ -67,8 +67,7 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
             Ok((seen, damage)) => {
                 let was_unguarded = before.as_ref().is_some_and(|before| before.is_unguarded);
                 let was_away = open.known().away.take().is_some();
-                let is_news = fails || was_unguarded != seen.is_unguarded;
-                fails = false;
+                let is_news = failing.take().is_some() || was_unguarded != seen.is_unguarded;
                 open.known().observed = Some(seen);
                 if was_away {
                     context.revisit_unsettled_keys_of(&open.api);
@@ -95,15 +94,20 @@ async fn observe(open: &OpenDirectory, context: &Context) -> Infallible {
             }
             Err(error) => {
                 context.metrics.store_failure(error.reason());
-                if !fails {
-                    warn!(error = %error, "the key directory cannot be looked at");
+                let refusal = match error.reason() {
+                    StoreReason::Down | StoreReason::Slow => None,
+                    refusal => Some(refusal),
+                };
+                if failing.replace(refusal) != Some(refusal) {
+                    warn!(error = %error, "the key directory cannot be checked");
                     context.revisit_api(&open.api);
                 }
-                fails = true;
                 // What Redis refuses is refused at once: nobody waits for that.
-                if matches!(error.reason(), StoreReason::Down | StoreReason::Slow) {
+                if refusal.is_none() {
                     let first = || (Instant::now(), Arc::new(error));
                     open.known().away.get_or_insert_with(first);
+                } else if open.known().away.take().is_some() {
+                    context.revisit_unsettled_keys_of(&open.api);
                 }
             }
         }

@@ -115,6 +115,27 @@ async fn what_redis_refuses_is_told_by_its_reason_until_it_is_taken_again() -> R
 }
 
 #[tokio::test]
+async fn a_redis_that_was_silent_and_then_refuses_the_password_is_told_to_refuse_it() -> Result {
+    let (redis, world, operator) = with_user("refused-late").await?;
+    let user = ["ACL", "SETUSER", USER];
+    let another = [&user[..], &["resetpass", ">another"]].concat();
+    redis.command(&another).await?;
+    // A connection that has given the old one stays.
+    redis.command(&["CLIENT", "KILL", "USER", USER]).await?;
+    redis.pause()?;
+    world.apply(&brought("later", '1'))?;
+    let synced = async |said: &str| world.condition("apikey/later", "Synced", said).await;
+    synced("False/StoreUnavailable").await?;
+    redis.resume()?;
+    synced("False/StoreWrongPassword").await?;
+    let refused = "the key directory cannot be checked\",\"error\":\"cannot observe the key directory: Redis refuses";
+    logs(&world, &operator, refused).await?;
+    let right = format!(">{PASSWORD}");
+    redis.command(&[&user[..], &[&right]].concat()).await?;
+    ready(&world, "later", "True/Active").await.map(drop)
+}
+
+#[tokio::test]
 async fn what_redis_refuses_besides_passes_is_told_counted_and_logged() -> Result {
     let (redis, world, operator) = with_user("refused-besides").await?;
     let user = ["ACL", "SETUSER", USER];
